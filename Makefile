@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# make         build everything into build/ (needs what scripts/setup installs)
+# make setup   install what is missing (root)
+# make demo    set up, build, and run the main job on a real program
+# make test    set up, build, and run every test
+# make check-fast   the edit-test loop: unit tests and static checks, no setup
+#
+# Sources are found by folder: a new user/STAGE/x.c or tests/unit/test_x.c needs
+# no change here.
+
+VERSION := 0.1.0
+B := build
+
+CC ?= gcc
+CLANG ?= clang
+BPFTOOL ?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
+CFLAGS ?= -O2 -g
+ALL_CFLAGS := -std=gnu17 -Wall -Wextra -Werror -D_GNU_SOURCE -I. -I$(B)/gen \
+	-DHEAPSONDE_VERSION='"$(VERSION)"' $(CFLAGS)
+LDLIBS := -lbpf -ldw -lelf -ljansson -lz -lm
+
+USER_SRCS := $(wildcard user/*/*.c)
+USER_OBJS := $(USER_SRCS:%.c=$(B)/obj/%.o)
+LIB_OBJS := $(filter-out $(B)/obj/user/cli/main.o,$(USER_OBJS))
+BPF_DEPS := $(wildcard bpf/*.h) runtime/abi.h
+SKEL := $(B)/gen/heapsonde.skel.h
+RUNTIME_FILES := $(wildcard runtime/*)
+UNIT_SRCS := $(wildcard tests/unit/test_*.c)
+UNIT_BINS := $(UNIT_SRCS:tests/unit/%.c=$(B)/unit/%)
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.PHONY: all setup demo test check-fast unit e2e lint format clean
+
+all: $(B)/heapsonde $(B)/heapsonde-variant
+
+# ---- bpf/ -------------------------------------------------------------------
+
+$(B)/gen/heapsonde.bpf.o: bpf/heapsonde.bpf.c $(BPF_DEPS)
+	@mkdir -p $(@D)
+	$(CLANG) -std=gnu17 -g -O2 -Wall -Wextra -Werror -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 \
+		-I. -I/usr/include/$(shell $(CC) -print-multiarch) -c $< -o $@
+
+$(SKEL): $(B)/gen/heapsonde.bpf.o
+	$(BPFTOOL) gen skeleton $< name heapsonde_bpf > $@
+
+# ---- user/ ------------------------------------------------------------------
+
+$(B)/obj/%.o: %.c $(SKEL)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+
+$(B)/heapsonde: $(USER_OBJS)
+	$(CC) $(CFLAGS) $^ $(LDLIBS) -o $@
+
+$(B)/libheapsonde.a: $(LIB_OBJS)
+	@rm -f $@
+	ar rcs $@ $^
+
+# ---- runtime/ ---------------------------------------------------------------
+# heapsonde-variant compiles runtime/ against the headers of the OCaml it is
+# pointed at, so what is built here is the script and the sources beside it.
+
+$(B)/heapsonde-variant: $(RUNTIME_FILES)
+	@mkdir -p $(B)/runtime
+	cp -f runtime/*.[ch] runtime/*.list $(B)/runtime/
+	install -m 755 runtime/heapsonde-variant $@
+
+# ---- tests ------------------------------------------------------------------
+
+$(B)/unit/%: tests/unit/%.c $(B)/libheapsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP $< $(B)/libheapsonde.a $(LDLIBS) -lcmocka -o $@
+
+unit: $(UNIT_BINS)
+	scripts/run-unit $(UNIT_BINS)
+
+lint:
+	scripts/lint
+
+check-fast: all unit lint
+
+e2e: all
+	scripts/run-e2e
+
+setup:
+	scripts/setup
+
+# The recipes call make again, because setup installs what the build needs.
+test:
+	scripts/setup
+	$(MAKE) all
+	scripts/run-tests
+
+demo:
+	scripts/setup
+	$(MAKE) all
+	scripts/demo
+
+format:
+	clang-format -i bpf/*.[ch] user/*/*.[ch] tests/unit/*.[ch] runtime/*.[ch]
+
+clean:
+	rm -rf $(B)
+
+-include $(USER_OBJS:.o=.d) $(UNIT_BINS:=.d)
