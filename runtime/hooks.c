@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The runtime's functions that heapsonde stands in for.
+ *
+ * In:   the calls that the runtime makes to statmemprof and, at the end of a
+ *       minor collection, to the finalisers.
+ * Out:  the same calls to the runtime's own functions, under their aliases
+ *       sonde_orig_*, so that the program behaves as with the stock runtime;
+ *       and the engine's work besides.
+ *
+ * heapsonde-variant weakens the originals, gives them the aliases and joins
+ * them with this object. So even memprof's calls to its own functions come
+ * here. The list of functions is runtime/symbols.list.
+ *
+ * An in-process Gc.Memprof is not disturbed: its trigger is kept apart from
+ * ours, is put back before its code looks at it, and is redrawn only when the
+ * runtime asks for it.
+ */
+#define CAML_INTERNALS
+
+#include "sonde.h"
+
+#include <pthread.h>
+
+#include <caml/address_class.h>
+#include <caml/finalise.h>
+#include <caml/frame_descriptors.h>
+#include <caml/memprof.h>
+#include <caml/roots.h>
+#include <caml/shared_heap.h>
+
+extern void sonde_orig_caml_memprof_set_trigger(caml_domain_state *dom);
+extern void sonde_orig_caml_memprof_sample_young(uintnat wosize, int from_caml,
+                                                 int nallocs,
+                                                 unsigned char *lens);
+extern void sonde_orig_caml_memprof_sample_block(value block,
+                                                 size_t allocated_words,
+                                                 size_t sampled_words,
+                                                 int source);
+extern void sonde_orig_caml_memprof_after_minor_gc(caml_domain_state *dom);
+extern void sonde_orig_caml_memprof_after_major_gc(caml_domain_state *dom);
+extern void sonde_orig_caml_memprof_scan_roots(scanning_action f,
+                                               scanning_action_flags fflags,
+                                               void *fdata,
+                                               caml_domain_state *dom,
+                                               _Bool weak);
+extern void sonde_orig_caml_memprof_new_domain(caml_domain_state *parent,
+                                               caml_domain_state *child);
+extern void sonde_orig_caml_memprof_delete_domain(caml_domain_state *dom);
+extern void sonde_orig_caml_final_update_last_minor(caml_domain_state *dom);
+
+extern int caml_domain_terminating(caml_domain_state *dom);
+
+/* The domain's unique id is not there yet when the domain is made: say that it
+   has begun as soon as it first does something, with the counters it began
+   with. */
+static void announce(caml_domain_state *dom, struct sonde_domain *d)
+{
+  if (CAMLlikely(!d->is_unannounced)) return;
+  d->is_unannounced = 0;
+  d->info.unique_id = d->gc.unique_id = dom->unique_id;
+  if (sonde_gc_up(SONDE_DOMAIN_SPAWN)) sonde_fire_gc(SONDE_DOMAIN_SPAWN, &d->gc);
+}
+
+static void fire_gc(enum sonde_gc_probe probe, caml_domain_state *dom,
+                    struct sonde_domain *d)
+{
+  if (!sonde_gc_up(probe)) return;
+  sonde_update_gc(dom, d);
+  sonde_fire_gc(probe, &d->gc);
+}
+
+/* ---- The trigger ---- */
+
+/* Called by caml_memprof_set_trigger below. */
+__attribute__((used, visibility("hidden")))
+void sonde_set_trigger(caml_domain_state *dom)
+{
+  sonde_orig_caml_memprof_set_trigger(dom);
+  struct sonde_domain *d = sonde_domain_of(dom);
+  if (d == NULL) return;
+  d->memprof_trigger = dom->memprof_young_trigger;
+  sonde_arm(dom, d);
+}
+
+/* memprof.c calls this function itself, and a compiler that sees both (gcc's
+   -fipa-ra) may have let the caller count on registers which the original does
+   not touch. So this keeps every register that a C function may change. It
+   runs once per minor collection and sample: the cost does not matter. */
+__asm__(
+  ".pushsection .text\n"
+  ".globl caml_memprof_set_trigger\n"
+  ".type caml_memprof_set_trigger, @function\n"
+  "caml_memprof_set_trigger:\n"
+  ".cfi_startproc\n"
+  "push %rbp\n"
+  ".cfi_adjust_cfa_offset 8\n"
+  ".cfi_rel_offset %rbp, 0\n"
+  "mov %rsp, %rbp\n"
+  ".cfi_def_cfa_register %rbp\n"
+  "push %rax; push %rcx; push %rdx; push %rsi; push %rdi\n"
+  "push %r8; push %r9; push %r10; push %r11\n"
+  "sub $264, %rsp\n" /* 16 vector registers, and 16-byte alignment */
+  "movups %xmm0, (%rsp); movups %xmm1, 16(%rsp)\n"
+  "movups %xmm2, 32(%rsp); movups %xmm3, 48(%rsp)\n"
+  "movups %xmm4, 64(%rsp); movups %xmm5, 80(%rsp)\n"
+  "movups %xmm6, 96(%rsp); movups %xmm7, 112(%rsp)\n"
+  "movups %xmm8, 128(%rsp); movups %xmm9, 144(%rsp)\n"
+  "movups %xmm10, 160(%rsp); movups %xmm11, 176(%rsp)\n"
+  "movups %xmm12, 192(%rsp); movups %xmm13, 208(%rsp)\n"
+  "movups %xmm14, 224(%rsp); movups %xmm15, 240(%rsp)\n"
+  "call sonde_set_trigger\n"
+  "movups (%rsp), %xmm0; movups 16(%rsp), %xmm1\n"
+  "movups 32(%rsp), %xmm2; movups 48(%rsp), %xmm3\n"
+  "movups 64(%rsp), %xmm4; movups 80(%rsp), %xmm5\n"
+  "movups 96(%rsp), %xmm6; movups 112(%rsp), %xmm7\n"
+  "movups 128(%rsp), %xmm8; movups 144(%rsp), %xmm9\n"
+  "movups 160(%rsp), %xmm10; movups 176(%rsp), %xmm11\n"
+  "movups 192(%rsp), %xmm12; movups 208(%rsp), %xmm13\n"
+  "movups 224(%rsp), %xmm14; movups 240(%rsp), %xmm15\n"
+  "add $264, %rsp\n"
+  "pop %r11; pop %r10; pop %r9; pop %r8\n"
+  "pop %rdi; pop %rsi; pop %rdx; pop %rcx; pop %rax\n"
+  "pop %rbp\n"
+  ".cfi_def_cfa %rsp, 8\n"
+  "ret\n"
+  ".cfi_endproc\n"
+  ".size caml_memprof_set_trigger, . - caml_memprof_set_trigger\n"
+  ".popsection\n");
+
+/* ---- Allocations ---- */
+
+/* A combined allocation is at most Max_young_wosize words with the headers. */
+#define MAX_SUB_BLOCKS (Max_young_whsize / 2 + 1)
+
+/* Report the sampled sub-blocks, which stand from young_ptr on. */
+static void report_young(caml_domain_state *dom, struct sonde_domain *d,
+                         uintnat wosize, int from_caml, int nallocs,
+                         unsigned char *lens, int tier,
+                         const unsigned short *n_samples)
+{
+  value *bottom = dom->young_ptr;
+  for (int i = 0; i < nallocs; i++) {
+    uintnat size = lens == NULL ? wosize : Wosize_encoded_alloc_len(lens[i]);
+    if (n_samples[i] > 0)
+      sonde_report(dom, d, Val_hp(bottom), size, tier, n_samples[i],
+                   SONDE_SRC_NORMAL, 1, from_caml ? i : -1);
+    bottom += Whsize_wosize(size);
+  }
+}
+
+/* An allocation of [wosize] words in all, already subtracted from young_ptr,
+   went below a trigger: ours, memprof's, or both. Nothing of the block is
+   written yet, not even its header. */
+void caml_memprof_sample_young(uintnat wosize, int from_caml, int nallocs,
+                               unsigned char *lens)
+{
+  caml_domain_state *dom = Caml_state;
+  struct sonde_domain *d = sonde_domain_of(dom);
+  if (d == NULL) {
+    sonde_orig_caml_memprof_sample_young(wosize, from_caml, nallocs, lens);
+    return;
+  }
+
+  int is_ours = dom->young_ptr < d->our_trigger && nallocs <= MAX_SUB_BLOCKS;
+  int is_memprofs = dom->young_ptr < d->memprof_trigger;
+  int tier = d->tier;
+  unsigned short n_samples[MAX_SUB_BLOCKS];
+  if (is_ours) {
+    announce(dom, d);
+    sonde_count_young(dom, d, wosize, nallocs, lens, n_samples);
+  }
+
+  if (is_memprofs) {
+    /* The original computes its samples from this field. Its callbacks may
+       allocate, collect and come back here; they may also raise, and then the
+       allocation does not take place and what we counted is forgotten. When it
+       returns it has called caml_memprof_set_trigger, and has left in young_ptr
+       where the blocks really go. */
+    dom->memprof_young_trigger = d->memprof_trigger;
+    sonde_orig_caml_memprof_sample_young(wosize, from_caml, nallocs, lens);
+  } else {
+    /* The original must not run: it takes the sample for its own. */
+    sonde_arm(dom, d);
+    caml_reset_young_limit(dom);
+  }
+
+  /* During the callbacks observers may have come or gone. */
+  if (is_ours && d->tier != SONDE_NO_TIER)
+    report_young(dom, d, wosize, from_caml, nallocs, lens, tier, n_samples);
+}
+
+/* Apart from its caller, which runs for every major allocation of a program that
+   nobody watches and must not pay for these arguments. */
+Caml_noinline static void sample_block(caml_domain_state *dom,
+                                       struct sonde_domain *d, value block,
+                                       size_t allocated_words,
+                                       size_t sampled_words, int source)
+{
+  announce(dom, d);
+  uintnat n_samples = sonde_count_block(d, sampled_words);
+  sonde_report(dom, d, block, allocated_words, d->tier, n_samples, source,
+               Is_young(block), -1);
+}
+
+/* A block allocated in the major heap, by unmarshalling, or off the heap. */
+void caml_memprof_sample_block(value block, size_t allocated_words,
+                               size_t sampled_words, int source)
+{
+  caml_domain_state *dom = Caml_state;
+  struct sonde_domain *d = sonde_domain_of(dom);
+  if (CAMLlikely(d != NULL)) {
+    if (CAMLlikely(sampled_words < d->words_left))
+      d->words_left -= sampled_words;
+    else
+      sample_block(dom, d, block, allocated_words, sampled_words, source);
+  }
+  sonde_orig_caml_memprof_sample_block(block, allocated_words, sampled_words,
+                                       source);
+}
+
+/* ---- Collections ---- */
+
+/* Called once per domain and minor collection: the place to look at the
+   semaphores, because nothing is allocated between here and minor_end, which
+   tells the counters. On 5.3 the runtime sets the trigger after this; later
+   versions have done so already. */
+void caml_memprof_after_minor_gc(caml_domain_state *dom)
+{
+  sonde_orig_caml_memprof_after_minor_gc(dom);
+  struct sonde_domain *d = sonde_domain_of(dom);
+  if (d == NULL) return;
+  uint32_t before = d->tier_mask;
+  sonde_refresh(d);
+  if (d->tier_mask != before) {
+    sonde_arm(dom, d);
+    caml_reset_young_limit(dom);
+  }
+}
+
+/* Called by every domain after the barrier that ends a minor collection: from
+   here on no block is being promoted, and the minor heap still stands. */
+void caml_final_update_last_minor(caml_domain_state *dom)
+{
+  struct sonde_domain *d = sonde_domain_of(dom);
+  if (d != NULL) {
+    announce(dom, d);
+    d->gc.minor_collections++;
+    /* A terminating domain hands over its blocks here, while no major cycle
+       can end: by the time of delete_domain it has left the stop-the-world
+       set, and a cycle could end unseen. */
+    d->gc.flags = caml_domain_terminating(dom) ? SONDE_GC_TERMINATING : 0;
+    fire_gc(SONDE_MINOR_END, dom, d);
+  }
+  sonde_orig_caml_final_update_last_minor(dom);
+}
+
+/* Called by every domain as a major cycle ends, before the colours rotate:
+   what is not marked now is dead. */
+void caml_memprof_after_major_gc(caml_domain_state *dom)
+{
+  struct sonde_domain *d = sonde_domain_of(dom);
+  if (d != NULL) {
+    announce(dom, d);
+    d->gc.major_collections++;
+    d->gc.colour_unmarked = caml_global_heap_state.UNMARKED;
+    d->gc.colour_marked = caml_global_heap_state.MARKED;
+    fire_gc(SONDE_MAJOR_END, dom, d);
+  }
+  sonde_orig_caml_memprof_after_major_gc(dom);
+}
+
+/* [weak] only during a compaction, after the blocks have moved and before their
+   old places are freed. A block that has moved is marked at its old place, and
+   its first field is its new address. */
+void caml_memprof_scan_roots(scanning_action f, scanning_action_flags fflags,
+                             void *fdata, caml_domain_state *dom, _Bool weak)
+{
+  sonde_orig_caml_memprof_scan_roots(f, fflags, fdata, dom, weak);
+  if (!weak) return;
+  struct sonde_domain *d = sonde_domain_of(dom);
+  if (d == NULL) return;
+  d->gc.colour_unmarked = caml_global_heap_state.UNMARKED;
+  d->gc.colour_marked = caml_global_heap_state.MARKED;
+  fire_gc(SONDE_COMPACT, dom, d);
+}
+
+/* ---- Domains and the process ---- */
+
+void caml_memprof_new_domain(caml_domain_state *parent,
+                             caml_domain_state *child)
+{
+  sonde_orig_caml_memprof_new_domain(parent, child);
+  if (child->memprof == NULL) return; /* the domain will not come to be */
+  struct sonde_domain *d = sonde_domain_new(parent, child);
+  if (d == NULL) return;
+  sonde_refresh(d);
+  d->gc.tier_mask = d->tier_mask;
+}
+
+void caml_memprof_delete_domain(caml_domain_state *dom)
+{
+  struct sonde_domain *d = sonde_domain_of(dom);
+  if (d != NULL) {
+    /* One that was never announced was not made in the end. */
+    if (!d->is_unannounced) fire_gc(SONDE_DOMAIN_TERMINATE, dom, d);
+    d->info.live = 0;
+  }
+  sonde_orig_caml_memprof_delete_domain(dom);
+}
+
+/* The last counters of the domain that exits, which no collection tells. */
+__attribute__((destructor)) static void at_exit(void)
+{
+  caml_domain_state *dom = Caml_state_opt;
+  if (dom == NULL) return;
+  struct sonde_domain *d = sonde_domain_of(dom);
+  if (d == NULL || !d->info.live) return;
+  announce(dom, d);
+  fire_gc(SONDE_EXIT, dom, d);
+}
+
+/* A forked child samples for nobody, until somebody attaches to it. */
+static void in_child(void)
+{
+  sonde_after_fork_in_child();
+  caml_domain_state *dom = Caml_state_opt;
+  if (dom == NULL) return;
+  struct sonde_domain *d = sonde_domain_of(dom);
+  if (d == NULL) return;
+  sonde_refresh(d);
+  sonde_arm(dom, d);
+}
+
+__attribute__((constructor)) static void at_start(void)
+{
+  pthread_atfork(NULL, NULL, in_child);
+}

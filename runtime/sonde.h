@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Inside of the probed runtime: the state of a domain, and what the three
+ * files of runtime/ offer one another.
+ *
+ *   hooks.c   the runtime's functions that we define in the place of its own
+ *   engine.c  which words are sampled, and what is shown of a sampled block
+ *   sites.c   the semaphores, the probe sites, the registry
+ *
+ * In:   the headers of the user's own OCaml (ocamlc -where)/caml, under
+ *       CAML_INTERNALS.
+ * Out:  runtime/abi.h.
+ */
+#ifndef SONDE_H
+#define SONDE_H
+
+#include <stdint.h>
+#include <caml/mlvalues.h>
+#include <caml/domain.h>
+#include <caml/domain_state.h>
+#include <caml/misc.h>
+
+#include "abi.h"
+
+#ifdef Max_domains_max
+#define SONDE_MAX_DOMAINS Max_domains_max
+#else
+#define SONDE_MAX_DOMAINS Max_domains
+#endif
+
+/* No tier of ours is up. */
+#define SONDE_NO_TIER (-1)
+
+/* A distance in words that no program reaches. */
+#define SONDE_NEVER (~(uintnat)0)
+
+/* The state of one domain. Touched only by threads that hold the domain's
+   lock, or by the last thread of a domain that terminates. */
+struct sonde_domain {
+  /* What the registry shows; must come first. */
+  struct sonde_domain_info info;
+
+  /* The domain has not yet shown itself (see announce in hooks.c). */
+  int is_unannounced;
+
+  /* The finest tier that samples (lowest k), or SONDE_NO_TIER. */
+  int tier;
+
+  /* Bit k: tier k samples. The lowest bit set is [tier]. */
+  uint32_t tier_mask;
+
+  /* Frames to capture per sample; 0: none. */
+  uint32_t stack_depth;
+
+  /* The trigger that memprof wants, for an in-process Gc.Memprof. What stands
+     in the domain state is the higher of this and [our_trigger]. */
+  value *memprof_trigger;
+
+  /* The next word that we sample is the one just below this address; NULL: none
+     before the next minor collection. */
+  value *our_trigger;
+
+  /* Words until and including the next one that we sample among those that are
+     not allocated by pointer-bumping; or SONDE_NEVER. */
+  uintnat words_left;
+
+  /* 1 / log(1 - 2^-tier), for the geometric law; not used for tier 0. */
+  double inverse_log;
+
+  /* xoshiro256++; all zero: not seeded yet. */
+  uint64_t rng[4];
+
+  /* What the GC probes show. */
+  struct sonde_gc gc;
+
+  /* What the sampling probes show, with room for SONDE_STACK_MAX frames.
+     Allocated when first needed, kept for the next domain of the slot. */
+  struct sonde_sample *sample;
+};
+
+/* ---- sites.c ---- */
+
+/* The domains by slot; an entry, once set, is never freed. */
+extern struct sonde_domain *sonde_domains[SONDE_MAX_DOMAINS];
+
+/* The state of [dom]; NULL before sonde_domain_new. */
+Caml_inline struct sonde_domain *sonde_domain_of(caml_domain_state *dom)
+{
+  return sonde_domains[dom->id];
+}
+
+/* Which tiers are attached (bit k), in this process and not just in the one
+   that it was forked from. */
+uint32_t sonde_tiers_up(void);
+
+/* How many frames the observers want at most; 0: none. */
+uint32_t sonde_stack_depth_up(void);
+
+/* A forked child has the semaphores of its parent, but no observer. */
+void sonde_after_fork_in_child(void);
+
+/* Fire alloc_<tier> if its semaphore is up. [bytes] with the frames. */
+void sonde_fire_alloc(int tier, struct sonde_sample *s, size_t bytes);
+
+enum sonde_gc_probe {
+  SONDE_MINOR_END,
+  SONDE_MAJOR_END,
+  SONDE_COMPACT,
+  SONDE_DOMAIN_SPAWN,
+  SONDE_DOMAIN_TERMINATE,
+  SONDE_EXIT,
+  SONDE_GC_PROBES
+};
+
+/* Is that probe's semaphore up? */
+int sonde_gc_up(enum sonde_gc_probe probe);
+
+/* Fire that probe with [gc]. Call only if it is up. */
+void sonde_fire_gc(enum sonde_gc_probe probe, struct sonde_gc *gc);
+
+/* ---- engine.c ---- */
+
+/* Make the state for a domain that begins in the slot of [dom], spawned by
+   [parent] (NULL: the first). Returns NULL if memory is short: then the domain
+   runs unsampled. */
+struct sonde_domain *sonde_domain_new(caml_domain_state *parent,
+                                      caml_domain_state *dom);
+
+/* Look at the semaphores. Call once per minor collection and at creation, so
+   that the counters of the GC probes tell exactly which words were sampled. */
+void sonde_refresh(struct sonde_domain *d);
+
+/* Draw our trigger anew from young_ptr on, and put the higher of memprof's and
+   ours into the domain state. Does not touch young_limit. */
+void sonde_arm(caml_domain_state *dom, struct sonde_domain *d);
+
+/* How many of our samples fall on the sub-blocks of an allocation of [wosize]
+   words in all that begins at young_ptr. [lens] as in the frame descriptor,
+   NULL for a single block. Fills n_samples[0 .. nallocs - 1], index 0 being the
+   lowest address. */
+void sonde_count_young(caml_domain_state *dom, struct sonde_domain *d,
+                       uintnat wosize, int nallocs, unsigned char *lens,
+                       unsigned short *n_samples);
+
+/* Account for [words] words allocated otherwise; returns the samples on them.
+   Call only if words >= d->words_left. */
+uintnat sonde_count_block(struct sonde_domain *d, uintnat words);
+
+/* Show a block with [n_samples] >= 1 samples, drawn for [tier], to every
+   observer of that tier and of coarser ones. [alloc_idx] as in
+   caml_get_callstack. */
+void sonde_report(caml_domain_state *dom, struct sonde_domain *d, value block,
+                  uintnat wosize, int tier, uintnat n_samples, int source,
+                  int is_young, intnat alloc_idx);
+
+/* Bring d->gc up to date with the domain's own statistics. */
+void sonde_update_gc(caml_domain_state *dom, struct sonde_domain *d);
+
+#endif /* SONDE_H */
