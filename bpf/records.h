@@ -100,6 +100,7 @@ enum hs_loss {
 	HS_LOSS_FATE_UNKNOWN,     /* blocks dropped: header unreadable at a GC */
 	HS_LOSS_EVENT_RING_FULL,  /* lifetime events delayed: ring buffer full */
 	HS_LOSS_EVENTS_DROPPED,   /* domain or exit records not sent */
+	HS_LOSS_DOMAINS_FULL,     /* events of domains that found no room */
 	HS_LOSS_CAUSES
 };
 
@@ -138,7 +139,7 @@ HS_ASSERT("alloc", sizeof(struct hs_rec_alloc) == 72);
 HS_ASSERT("stack", sizeof(struct hs_rec_stack) == 48);
 HS_ASSERT("block", sizeof(struct hs_rec_block) == 48);
 HS_ASSERT("domain record", sizeof(struct hs_rec_domain) == 80);
-HS_ASSERT("domain", sizeof(struct hs_domain) == 208);
+HS_ASSERT("domain", sizeof(struct hs_domain) == 216);
 HS_ASSERT("domain.now", __builtin_offsetof(struct hs_domain, now) == 32);
 
 #endif /* HEAPSONDE_RECORDS_H */

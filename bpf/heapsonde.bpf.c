@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * What runs in the kernel: one program per probe.
+ *
+ * In:   the probes of a process with heapsonde's runtime (runtime/abi.h).
+ * Out:  ring-buffer records and per-domain counters (records.h).
+ *
+ * A sample's way: hs_alloc (sampling.h) thins it to the profile's rate, sends its
+ * stack if it is new (stacks.h), sends the alloc record and puts the block on its
+ * domain's list; hs_minor_end, hs_major_end and hs_compact (lifetimes.h) find out
+ * what becomes of it.
+ */
+#include "bpf/sampling.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+SEC("uprobe")
+int hs_alloc(struct pt_regs *ctx)
+{
+	return sample_fire(PT_REGS_PARM1(ctx));
+}
+
+/* Attached to the stack_<n> probes only to raise their semaphores. */
+SEC("uprobe")
+int hs_nothing(struct pt_regs *ctx)
+{
+	(void)ctx;
+	return 0;
+}
+
+/* What all GC programs begin with: the domain, its counters up to date. */
+static __always_inline struct hs_domain *gc_enter(struct pt_regs *ctx, struct sonde_gc *gc)
+{
+	struct hs_domain *d;
+
+	if (bpf_probe_read_user(gc, sizeof(*gc), (void *)PT_REGS_PARM1(ctx))) {
+		__sync_fetch_and_add(&lost_anywhere[HS_LOSS_READ_FAILED], 1);
+		return NULL;
+	}
+	d = domain_get(gc->unique_id, gc->domain_id);
+	if (d)
+		domain_count(d, gc);
+	return d;
+}
+
+SEC("uprobe.s")
+int hs_minor_end(struct pt_regs *ctx)
+{
+	struct hs_domain *d;
+	struct sonde_gc gc;
+	struct walk w;
+
+	d = gc_enter(ctx, &gc);
+	if (!d)
+		return 0;
+	walk_begin(&w, d, &gc);
+	walk_young(&w);
+	walk_end(&w);
+	if (gc.flags & SONDE_GC_TERMINATING)
+		orphan_major(d);
+	return 0;
+}
+
+SEC("uprobe.s")
+int hs_major_end(struct pt_regs *ctx)
+{
+	struct hs_domain *d;
+	struct sonde_gc gc;
+	struct walk w;
+
+	d = gc_enter(ctx, &gc);
+	if (!d)
+		return 0;
+	walk_begin(&w, d, &gc);
+	w.colour = gc.colour_unmarked;
+	WALK_MAJOR(&w, major_step);
+	WALK_ORPHANS(&w, major_step);
+	walk_end(&w);
+	return 0;
+}
+
+SEC("uprobe.s")
+int hs_compact(struct pt_regs *ctx)
+{
+	struct hs_domain *d;
+	struct sonde_gc gc;
+	struct walk w;
+
+	d = gc_enter(ctx, &gc);
+	if (!d)
+		return 0;
+	walk_begin(&w, d, &gc);
+	w.colour = gc.colour_marked;
+	WALK_MAJOR(&w, compact_step);
+	WALK_ORPHANS(&w, compact_step);
+	walk_end(&w);
+	return 0;
+}
+
+SEC("uprobe")
+int hs_domain_spawn(struct pt_regs *ctx)
+{
+	struct hs_domain_key parent_key = { .tgid = current_tgid() };
+	struct hs_domain *d, *parent;
+	struct sonde_gc gc;
+
+	d = gc_enter(ctx, &gc);
+	if (!d)
+		return 0;
+	/* A domain joins the profile of the domain that spawned it. */
+	parent_key.unique_id = gc.parent_unique_id;
+	parent = bpf_map_lookup_elem(&domains, &parent_key);
+	if (parent && parent != d && parent->flags & HS_DOMAIN_COVERED)
+		d->flags |= HS_DOMAIN_COVERED;
+	domain_tell(d, &gc, HS_REC_DOMAIN_SPAWN);
+	return 0;
+}
+
+/* The last word of a domain. Its blocks went at its last minor collection. */
+SEC("uprobe.s")
+int hs_domain_terminate(struct pt_regs *ctx)
+{
+	struct hs_domain *d;
+	struct sonde_gc gc;
+	struct walk w;
+
+	d = gc_enter(ctx, &gc);
+	if (!d)
+		return 0;
+	walk_begin(&w, d, &gc);
+	walk_young(&w);
+	walk_end(&w);
+	orphan_major(d);
+	d->flags |= HS_DOMAIN_TERMINATED;
+	domain_tell(d, &gc, HS_REC_DOMAIN_TERMINATE);
+	return 0;
+}
+
+SEC("uprobe")
+int hs_exit(struct pt_regs *ctx)
+{
+	struct hs_domain *d;
+	struct sonde_gc gc;
+
+	d = gc_enter(ctx, &gc);
+	if (d)
+		domain_tell(d, &gc, HS_REC_EXIT);
+	return 0;
+}

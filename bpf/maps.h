@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The maps, and what user space sets before loading.
+ *
+ * In:   configuration and map sizes from user/attach/attach.c.
+ * Out:  the ring buffer (records.h), read by user/collect; the per-domain
+ *       counters, read by user/collect while all this runs.
+ *
+ * No map is per-CPU: a uprobe program can be preempted, and another task's
+ * program can run on the same CPU meanwhile.
+ */
+#ifndef HEAPSONDE_MAPS_H
+#define HEAPSONDE_MAPS_H
+
+#include <linux/bpf.h>
+#include <linux/ptrace.h>
+#include <stdbool.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/records.h"
+#include "bpf/tables.h"
+#include "runtime/abi.h"
+
+/* Does the kernel run the GC programs sleepable, so that a page which is not
+ * there can be faulted in? */
+const volatile bool cfg_sleepable = true;
+
+/* Entries of `blocks`, entry 0 included, which is never used. */
+const volatile __u32 cfg_max_blocks = 2;
+
+/* Records to user space, which looks every few hundredths of a second: to wake
+ * it for each record would cost the target more than the record itself. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 23);
+} ring SEC(".maps");
+
+/* The profiles, by number - 1. User space writes all but next_id. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct hs_profile);
+} profiles SEC(".maps");
+
+/* Counters and lists of each domain. A domain's entry is changed only by the
+ * thread that holds this domain's lock in the OCaml runtime, so its fields need
+ * no atomics. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct hs_domain_key);
+	__type(value, struct hs_domain);
+} domains SEC(".maps");
+
+/* Tracked blocks, on the lists of their domains or on the free list. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct hs_block);
+} blocks SEC(".maps");
+
+/* Hashes of the stacks that user space has. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1 << 16);
+	__type(key, __u64);
+	__type(value, __u32);
+} stacks SEC(".maps");
+
+/*
+ * Heads of lists that several domains share: an index in the low half, and in
+ * the high half a number that changes with each removal, so that a compare-and-
+ * swap cannot take an old head for the present one.
+ */
+__u64 free_blocks; /* entries of `blocks` given back */
+__u32 fresh_blocks; /* entries of `blocks` never used so far, counted up */
+__u64 orphan_blocks; /* tracked major blocks of domains that have terminated */
+
+/* Losses that cannot be told of any domain, by cause. */
+__u64 lost_anywhere[HS_LOSS_CAUSES];
+
+#endif /* HEAPSONDE_MAPS_H */

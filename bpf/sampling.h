@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Sampling: which of the tier's samples are this profile's, and the record that
+ * each makes.
+ *
+ * In:   struct sonde_sample, from an alloc_<k> probe.
+ * Out:  HS_REC_ALLOC records; blocks for lifetimes.h, stacks for stacks.h.
+ */
+#ifndef HEAPSONDE_SAMPLING_H
+#define HEAPSONDE_SAMPLING_H
+
+#include "bpf/lifetimes.h"
+#include "bpf/stacks.h"
+
+#define HS_RANDOM_U32() bpf_get_prandom_u32()
+#include "bpf/thin.h"
+
+/* More samples than this in one block are taken for nonsense. */
+#define N_SAMPLES_MAX (1ull << 28)
+
+struct thinning {
+	__u64 p;
+	__u64 n_left;
+	__u64 n_kept;
+};
+
+static long thin_step(__u32 i, struct thinning *t)
+{
+	__u32 n = t->n_left < HS_TRIALS_PER_WORD ? t->n_left : HS_TRIALS_PER_WORD;
+
+	(void)i;
+	t->n_kept += hs_thin_word(n, t->p);
+	t->n_left -= n;
+	return t->n_left == 0;
+}
+
+/* Binomial(n, p), p in 2^-32. */
+static __always_inline __u64 thin(__u64 n, __u64 p)
+{
+	struct thinning t = { .p = p, .n_left = n };
+
+	if (p >= HS_P_ONE)
+		return n;
+	if (n == 1) /* the usual case, by one draw */
+		return bpf_get_prandom_u32() < p;
+	bpf_loop(WALK_MAX, thin_step, &t, 0);
+	return t.n_kept;
+}
+
+static __always_inline bool sample_is_sane(const struct sonde_sample *s)
+{
+	return s->n_samples >= 1 && s->n_samples <= N_SAMPLES_MAX &&
+	       s->source < SONDE_SRC_COUNT && s->is_young <= 1 && s->depth <= SONDE_STACK_MAX &&
+	       !(s->block & 7);
+}
+
+static __always_inline int sample_fire(__u64 at)
+{
+	struct hs_profile *profile;
+	struct hs_rec_alloc *rec;
+	struct sonde_sample s;
+	struct hs_domain *d;
+	__u32 depth;
+	__u64 kept;
+
+	if (bpf_probe_read_user(&s, sizeof(s), (void *)at)) {
+		__sync_fetch_and_add(&lost_anywhere[HS_LOSS_READ_FAILED], 1);
+		return 0;
+	}
+	d = domain_get(s.unique_id, s.domain_id);
+	if (!d || !(d->flags & HS_DOMAIN_COVERED))
+		return 0;
+	profile = profile_of(d);
+	if (!profile || !(profile->flags & HS_PROFILE_SAMPLING))
+		return 0;
+	if (!sample_is_sane(&s)) {
+		domain_lost(d, HS_LOSS_READ_FAILED, 1);
+		return 0;
+	}
+	d->samples_hit += s.n_samples;
+	kept = thin(s.n_samples, profile->keep_p);
+	if (!kept)
+		return 0;
+	if (!(profile->heaps >> (s.is_young ? HS_HEAP_MINOR : HS_HEAP_MAJOR) & 1) ||
+	    !(profile->sources >> (s.source & 31) & 1))
+		return 0;
+
+	depth = s.depth < profile->depth ? s.depth : profile->depth;
+	if (depth)
+		stack_tell(d, &s, at + sizeof(s), depth);
+
+	rec = bpf_ringbuf_reserve(&ring, sizeof(*rec), 0);
+	if (!rec) {
+		domain_lost(d, HS_LOSS_RING_FULL, kept);
+		return 0;
+	}
+	record_begin(&rec->h, HS_REC_ALLOC, sizeof(*rec), profile->number, s.unique_id);
+	rec->id = __sync_fetch_and_add(&profile->next_id, 1) + 1;
+	rec->size_words = s.size_words;
+	rec->n_samples = kept;
+	rec->stack_hash = depth ? s.stack_hash : 0;
+	rec->source = s.source;
+	rec->heap = s.is_young ? HS_HEAP_MINOR : HS_HEAP_MAJOR;
+	rec->is_tracked = 0;
+	rec->reserved8 = 0;
+	rec->depth = depth;
+	if (profile->flags & HS_PROFILE_LIFETIMES &&
+	    !block_track(d, s.block, rec->id, s.is_young))
+		rec->is_tracked = 1;
+	bpf_ringbuf_submit(rec, BPF_RB_NO_WAKEUP);
+	d->samples_kept += kept;
+	d->records_kept++;
+	return 0;
+}
+
+#endif /* HEAPSONDE_SAMPLING_H */

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The values of the maps that both sides touch, besides the counters of
+ * records.h: profiles, which user space describes to the kernel, and tracked
+ * blocks, which it looks through at the end. One header for both sides.
+ */
+#ifndef HEAPSONDE_TABLES_H
+#define HEAPSONDE_TABLES_H
+
+#include <linux/types.h>
+
+/* Bits of hs_profile.flags. */
+#define HS_PROFILE_SAMPLING 1u    /* report allocations */
+#define HS_PROFILE_LIFETIMES 2u   /* follow the sampled blocks */
+#define HS_PROFILE_ALL_DOMAINS 4u /* cover domains that are not listed */
+
+struct hs_profile {
+	__u64 keep_p;    /* probability of keeping a tier's sample, in 2^-32 */
+	__u64 next_id;   /* id of the last block, counted up by the kernel */
+	__u32 number;    /* of the profile, >= 1 */
+	__u32 flags;     /* HS_PROFILE_* */
+	__u32 tier;      /* the tier attached: rate = 2^-tier * keep_p / 2^32 */
+	__u32 depth;     /* frames per stack, <= SONDE_STACK_MAX */
+	__u32 heaps;     /* bit h: report blocks born in enum hs_heap h */
+	__u32 sources;   /* bit s: report blocks of enum sonde_source s */
+};
+
+_Static_assert(sizeof(struct hs_profile) == 40, "hs profile");
+
+/* Value of the map `blocks`: a tracked block, on one list or the other. */
+struct hs_block {
+	__u64 addr; /* of the first field; the time of death if HS_BLOCK_DEAD */
+	__u64 id;
+	__u32 next; /* index, 0 = end */
+	__u32 flags;
+};
+
+#define HS_BLOCK_MAJOR 1u  /* in the major heap */
+#define HS_BLOCK_UNTOLD 2u /* promoted, and user space not yet told */
+#define HS_BLOCK_DEAD 4u   /* dead, and user space not yet told */
+
+_Static_assert(sizeof(struct hs_block) == 24, "hs block");
+
+#endif /* HEAPSONDE_TABLES_H */
