@@ -37,10 +37,10 @@ struct frame_layout {
 struct hs_location {
 	const char *function; /* as OCaml names it ("Mod.f"), or a symbol, or NULL */
 	const char *file;     /* NULL: no debug information */
-	uint32_t line;        /* 1-based; 0: unknown */
-	uint32_t start_char;  /* as Printexc prints "characters start-end" */
+	uint32_t line;	      /* 1-based; 0: unknown */
+	uint32_t start_char;  /* both as Printexc.Slot.location: from the start of `line` */
 	uint32_t end_char;
-	bool is_inlined;      /* was inlined into the next location */
+	bool is_inlined; /* was inlined into the next location */
 };
 
 struct symbolizer;

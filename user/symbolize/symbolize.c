@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * See symbolize.h. The parts, from the bottom up:
+ *
+ *	page_cache   bytes of files and of the process
+ *	elf_image    one ELF file: segments, relocations; symtab its functions
+ *	proc_maps    address to file
+ *	proc_mem     address to bytes
+ *	frametable   slot to positions, as numbers and addresses of strings
+ *	ocaml_name   symbol to name
+ *	text         strings, and memory for results
+ *
+ * and here the results, remembered by slot. A result once handed out stays where it
+ * is; so the number of results is limited, and a target that makes up slots without
+ * end gets "unknown" for the rest.
+ */
+#include "user/symbolize/symbolize.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "user/symbolize/frametable.h"
+#include "user/symbolize/ocaml_name.h"
+#include "user/symbolize/page_cache.h"
+#include "user/symbolize/proc_maps.h"
+#include "user/symbolize/proc_mem.h"
+#include "user/symbolize/text.h"
+
+#define HASH_NONFATAL_OOM 1
+#define uthash_nonfatal_oom(elt) ((elt)->was_added = false)
+#include <uthash.h>
+
+/* Of results: some 800,000 slots of ordinary programs. */
+#define MAX_POOL_BYTES ((size_t)128 << 20)
+
+/* What is known about one slot. */
+struct known_slot {
+	UT_hash_handle hh;
+	uint64_t slot;
+	const struct hs_location *locs; /* in the pool, or the unknown location */
+	uint16_t n_locs;
+	bool was_added;
+};
+
+struct symbolizer {
+	struct frame_layout layout;
+	int proc_fd; /* /proc/PID; -1: knows only what it is taught */
+	struct page_cache *pages;
+	struct proc_maps *maps;
+	struct proc_mem mem;
+	struct text_pool *pool;
+	struct known_slot *known;
+};
+
+static const struct hs_location unknown;
+
+int symbolizer__new_empty(struct symbolizer **out)
+{
+	struct symbolizer *s = calloc(1, sizeof(*s));
+
+	*out = NULL;
+	if (!s)
+		return -ENOMEM;
+	s->proc_fd = -1;
+	s->pool = text_pool__new();
+	if (!s->pool) {
+		symbolizer__free(s);
+		return -ENOMEM;
+	}
+	*out = s;
+	return 0;
+}
+
+static int open_process(struct symbolizer *s, pid_t pid)
+{
+	char path[32];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	s->proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (s->proc_fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	s->pages = page_cache__new();
+	if (!s->pages)
+		return -ENOMEM;
+	err = proc_maps__new(&s->maps, s->proc_fd, s->pages);
+	if (!err)
+		err = proc_mem__open(&s->mem, s->proc_fd, s->maps, s->pages);
+	return err == -EPERM ? -EACCES : err;
+}
+
+int symbolizer__new(struct symbolizer **out, pid_t pid, const struct frame_layout *layout,
+		    struct hs_error *err)
+{
+	struct symbolizer *s;
+	int code;
+
+	*out = NULL;
+	if (!layout || frametable__check_layout(layout))
+		return hs_error__set(err, -EINVAL,
+				     "process %d describes its frame tables in a way that this "
+				     "version does not know",
+				     (int)pid);
+	code = symbolizer__new_empty(&s);
+	if (code)
+		return hs_error__set(err, code, "out of memory");
+	s->layout = *layout;
+	code = open_process(s, pid);
+	if (code) {
+		symbolizer__free(s);
+		return hs_error__set(err, code, "cannot read the memory of process %d: %s%s",
+				     (int)pid, strerror(-code),
+				     code == -EACCES ? " (run as root)" : "");
+	}
+	*out = s;
+	return 0;
+}
+
+void symbolizer__free(struct symbolizer *s)
+{
+	if (!s)
+		return;
+	HASH_CLEAR(hh, s->known);
+	text_pool__free(s->pool);
+	proc_mem__close(&s->mem);
+	proc_maps__free(s->maps);
+	page_cache__free(s->pages);
+	if (s->proc_fd >= 0)
+		close(s->proc_fd);
+	free(s);
+}
+
+/* Remember n locations for a slot: locs are in the pool, or &unknown. */
+static int remember(struct symbolizer *s, uint64_t slot, const struct hs_location *locs, size_t n)
+{
+	struct known_slot *k;
+
+	HASH_FIND(hh, s->known, &slot, sizeof(slot), k);
+	if (!k) {
+		k = text_pool__alloc(s->pool, sizeof(*k));
+		if (!k)
+			return -ENOMEM;
+		k->slot = slot;
+		k->was_added = true;
+		HASH_ADD(hh, s->known, slot, sizeof(slot), k);
+		if (!k->was_added)
+			return -ENOMEM;
+	}
+	k->locs = locs;
+	k->n_locs = (uint16_t)n;
+	return 0;
+}
+
+/*
+ * Read a string of the target's. *text: NULL if it is empty and that means "none".
+ * -EFAULT: it cannot be read; -ENOMEM.
+ */
+static int read_string(struct symbolizer *s, uint64_t addr, bool empty_is_none, const char **text)
+{
+	char buf[TEXT_MAX];
+	ssize_t len = proc_mem__read_text(&s->mem, addr, buf, sizeof(buf));
+
+	*text = NULL;
+	if (len < 0)
+		return (int)len;
+	if (!len && empty_is_none)
+		return 0;
+	*text = text_pool__intern(s->pool, buf, (size_t)len);
+	return *text ? 0 : -ENOMEM;
+}
+
+/*
+ * The positions of a frame as locations in out. Returns how many could be read, the
+ * innermost first, or -ENOMEM.
+ */
+static int read_positions(struct symbolizer *s, const struct frame_info *info,
+			  struct hs_location *out)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < info->n_positions; i++) {
+		const struct frame_position *p = &info->positions[i];
+		struct hs_location *l = &out[n];
+		int err = read_string(s, p->function_addr, true, &l->function);
+
+		if (!err)
+			err = read_string(s, p->file_addr, false, &l->file);
+		if (err == -ENOMEM)
+			return err;
+		if (err)
+			break;
+		l->line = p->line;
+		l->start_char = p->start_char;
+		l->end_char = p->end_char;
+		l->is_inlined = true;
+		n++;
+	}
+	if (n)
+		out[n - 1].is_inlined = false;
+	return n;
+}
+
+/*
+ * The symbol of the function that a frame descriptor belongs to. The return address
+ * in it was relocated by the loader: take it from the process, or from the file with
+ * its relocation. 0, -ENOENT, -ENOMEM.
+ */
+static int find_symbol(struct symbolizer *s, uint64_t descriptor, char *buf, size_t cap)
+{
+	const struct mapping *map;
+	uint64_t retaddr;
+	int err = -ENOENT;
+
+	if (s->layout.retaddr_bytes == 4) {
+		int32_t distance;
+
+		if (proc_mem__read(&s->mem, descriptor, &distance, sizeof(distance)))
+			return -ENOENT;
+		retaddr = descriptor + (uint64_t)(int64_t)distance;
+		return proc_maps__function(s->maps, retaddr - 1, buf, cap);
+	}
+	/* - 1: the call may be the last instruction of its function. */
+	if (!proc_mem__read_live(&s->mem, descriptor, &retaddr, sizeof(retaddr)))
+		err = proc_maps__function(s->maps, retaddr - 1, buf, cap);
+	if (err != -ENOENT)
+		return err;
+	map = proc_maps__find(s->maps, descriptor);
+	if (!map || elf_image__pointer(map->image, descriptor - map->start + map->offset, &retaddr))
+		return -ENOENT;
+	return proc_maps__image_function(s->maps, map->image, retaddr - 1, buf, cap);
+}
+
+/* As read_positions, for a frame without debug information. */
+static int read_symbol(struct symbolizer *s, const struct frame_info *info, struct hs_location *out)
+{
+	char symbol[TEXT_MAX], name[TEXT_MAX];
+	int err;
+
+	if (!info->descriptor)
+		return 0;
+	err = find_symbol(s, info->descriptor, symbol, sizeof(symbol));
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	ocaml_name__demangle(symbol, name, sizeof(name));
+	*out = unknown;
+	out->function = text_pool__intern(s->pool, name, strlen(name));
+	return out->function ? 1 : -ENOMEM;
+}
+
+/*
+ * Ask the target. Returns the number of locations, 0 if nothing is known, or -ENOMEM.
+ * *is_certain: asking again gives the same.
+ */
+static int look_up(struct symbolizer *s, uint64_t slot, struct hs_location *out, bool *is_certain)
+{
+	uint64_t addr = frametable__address(slot);
+	struct frame_info info;
+	int err, n;
+
+	/* In a file nothing changes; elsewhere a table may yet appear. */
+	*is_certain = proc_maps__find_or_refresh(s->maps, addr) != NULL;
+	proc_mem__renew(&s->mem);
+	err = frametable__decode(&s->mem, &s->layout, slot, &info);
+	if (err == -EFAULT)
+		*is_certain = false;
+	n = read_positions(s, &info, out);
+	return n ? n : read_symbol(s, &info, out);
+}
+
+int symbolizer__resolve(struct symbolizer *s, uint64_t slot, const struct hs_location **locs)
+{
+	struct hs_location found[FRAMETABLE_MAX_INLINED];
+	const struct hs_location *kept = &unknown;
+	struct known_slot *k;
+	bool is_certain;
+	int n, err;
+
+	HASH_FIND(hh, s->known, &slot, sizeof(slot), k);
+	if (k) {
+		*locs = k->locs;
+		return k->n_locs;
+	}
+	*locs = &unknown;
+	if (!s->maps || text_pool__bytes(s->pool) > MAX_POOL_BYTES)
+		return 1;
+	n = look_up(s, slot, found, &is_certain);
+	if (n < 0)
+		return n;
+	if (n) {
+		struct hs_location *copy = text_pool__alloc(s->pool, (size_t)n * sizeof(*copy));
+
+		if (!copy)
+			return -ENOMEM;
+		memcpy(copy, found, (size_t)n * sizeof(*copy));
+		kept = copy;
+	} else if (!is_certain) {
+		return 1;
+	} else {
+		n = 1;
+	}
+	err = remember(s, slot, kept, (size_t)n);
+	if (err)
+		return err;
+	*locs = kept;
+	return n;
+}
+
+static int copy_string(struct symbolizer *s, const char *from, const char **to)
+{
+	*to = NULL;
+	if (!from)
+		return 0;
+	*to = text_pool__intern(s->pool, from, strnlen(from, TEXT_MAX));
+	return *to ? 0 : -ENOMEM;
+}
+
+int symbolizer__learn(struct symbolizer *s, uint64_t slot, const struct hs_location *locs,
+		      size_t n_locs)
+{
+	struct hs_location *copy;
+
+	if (!n_locs || n_locs > FRAMETABLE_MAX_INLINED)
+		return -EINVAL;
+	if (text_pool__bytes(s->pool) > MAX_POOL_BYTES)
+		return -ENOMEM;
+	copy = text_pool__alloc(s->pool, n_locs * sizeof(*copy));
+	if (!copy)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_locs; i++) {
+		copy[i] = locs[i];
+		if (copy_string(s, locs[i].function, &copy[i].function) ||
+		    copy_string(s, locs[i].file, &copy[i].file))
+			return -ENOMEM;
+	}
+	return remember(s, slot, copy, n_locs);
+}
