@@ -34,34 +34,48 @@ struct probe_set {
 
 enum target_kind {
 	TARGET_NOT_OCAML = 0,
-	TARGET_PROBED,       /* native OCaml 5 with our probes: attachable */
-	TARGET_NATIVE,       /* native OCaml without the probes */
-	TARGET_BYTECODE,     /* ocamlrun or a bytecode executable */
+	TARGET_PROBED,	 /* native OCaml 5 with our probes: attachable */
+	TARGET_NATIVE,	 /* native OCaml without the probes */
+	TARGET_BYTECODE, /* ocamlrun or a bytecode executable */
 };
 
 struct target {
 	pid_t pid;
-	int pidfd;           /* readable when the process has ended */
+	int pidfd; /* readable when the process has ended */
 	uid_t uid;
 	enum target_kind kind;
-	char *command;       /* command line, spaces between arguments */
-	char *exe;           /* what /proc/PID/exe points to, for people */
-	char exe_proc[64];   /* "/proc/PID/exe", for opening and attaching */
+	char *command;	   /* command line, spaces between arguments */
+	char *exe;	   /* what /proc/PID/exe points to, for people */
+	char exe_proc[64]; /* "/proc/PID/exe", for opening and attaching */
 	dev_t exe_dev;
 	ino_t exe_ino;
-	uint64_t load_bias;  /* run-time address - link-time address */
-	struct probe_set probes;           /* if TARGET_PROBED */
-	struct sonde_registry registry;    /* if TARGET_PROBED */
+	uint64_t load_bias;		/* run-time address - link-time address */
+	uint64_t entry;			/* run-time address of the entry point: an exec moves it */
+	struct probe_set probes;	/* if TARGET_PROBED */
+	struct sonde_registry registry; /* if TARGET_PROBED */
 };
 
 /*
  * Look at process pid. On success *out (owned by the caller) has kind set; only
  * for TARGET_PROBED are probes and registry filled in, and then they have been
  * checked (ABI version, sizes, all probes there).
- * Errors: -ESRCH no such process, -EACCES/-EPERM not readable, -EPROTO probes of
- * another ABI version, -ENOEXEC executable unreadable, -ENOMEM.
+ * Errors: -ESRCH no such process (also: a thread's id, a zombie), -EACCES/-EPERM
+ * not readable, -EPROTO probes damaged or of another ABI version, -ENOEXEC
+ * executable unreadable, -ENOMEM.
+ *
+ * Before the program's first instruction (record -- CMD) the registry is what the
+ * file says: its `domains` may still be unrelocated, which target__domains knows.
  */
 int target__open(struct target **out, pid_t pid, struct hs_error *err);
+
+struct exe_cache;
+
+/*
+ * As target__open, but each executable file is looked into only once per cache
+ * (user/attach/exe.h; NULL: no cache). For looking at many processes.
+ */
+int target__open_cached(struct target **out, pid_t pid, struct exe_cache *cache,
+			struct hs_error *err);
 
 /*
  * As target__open, but any kind except TARGET_PROBED is an error whose text says

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Loading and attaching; see attach.h.
+ *
+ * The order matters. The GC probes come first: the first minor collection that
+ * samples must already be counted, because it is the base of the counters. The
+ * tier comes last, so that the depth of the stacks is known before the first
+ * sample. Detaching goes backwards.
+ */
+#include "user/attach/attach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "bpf/tables.h"
+#include "heapsonde.skel.h"
+#include "user/attach/notes.h"
+
+#define RING_BYTES_DEFAULT (16u << 20)
+#define MAX_BLOCKS_DEFAULT (1u << 19)
+#define MAX_STACKS_DEFAULT (1u << 16)
+#define MAX_LINKS 16
+
+struct attachment {
+	const struct target *target; /* borrowed */
+	struct heapsonde_bpf *skel;
+	struct bpf_link *links[MAX_LINKS]; /* in the order of attaching */
+	size_t n_links;
+	bool use_multi;  /* uprobe_multi links instead of perf ones */
+	bool skip_nop;   /* attach at the nop10 that follows the nop */
+};
+
+static int quiet(enum libbpf_print_level level, const char *format, va_list args)
+{
+	(void)level;
+	(void)format;
+	(void)args;
+	return 0;
+}
+
+/* The profile that the programs consult; see bpf/tables.h. */
+static int profile__write(struct attachment *a, const struct attach_options *o)
+{
+	uint32_t index = 0;
+	struct hs_profile p = {
+		.keep_p = o->tier.keep_p,
+		.number = 1,
+		.tier = o->counters_only ? SONDE_TIERS : o->tier.tier,
+		.depth = o->stack_depth,
+		.heaps = o->heaps,
+		.sources = o->sources,
+	};
+
+	if (!o->counters_only)
+		p.flags |= HS_PROFILE_SAMPLING;
+	if (o->lifetimes)
+		p.flags |= HS_PROFILE_LIFETIMES;
+	if (!o->domains)
+		p.flags |= HS_PROFILE_ALL_DOMAINS;
+	return bpf_map_update_elem(bpf_map__fd(a->skel->maps.profiles), &index, &p, BPF_ANY);
+}
+
+/* Enter the listed domains before anything fires. */
+static int domains__cover(struct attachment *a, const struct attach_options *o)
+{
+	int fd = bpf_map__fd(a->skel->maps.domains);
+
+	for (size_t i = 0; o->domains && i < o->n_domains; i++) {
+		struct hs_domain_key key = { .tgid = a->target->pid, .unique_id = o->domains[i] };
+		struct hs_domain d = { .flags = HS_DOMAIN_COVERED };
+		int err = bpf_map_update_elem(fd, &key, &d, BPF_ANY);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static void skeleton__configure(struct attachment *a, const struct attach_options *o,
+				const struct kernel_features *kernel)
+{
+	struct heapsonde_bpf *s = a->skel;
+	uint32_t max_blocks = (o->max_blocks ? o->max_blocks : MAX_BLOCKS_DEFAULT) + 1;
+	struct bpf_program *prog;
+
+	if (o->counters_only || !o->lifetimes)
+		max_blocks = 2;
+	s->rodata->cfg_max_blocks = max_blocks;
+	s->rodata->cfg_sleepable = kernel->sleepable_uprobe;
+	bpf_map__set_max_entries(s->maps.blocks, max_blocks);
+	bpf_map__set_max_entries(s->maps.ring, o->ring_bytes ? o->ring_bytes : RING_BYTES_DEFAULT);
+	bpf_map__set_max_entries(s->maps.stacks, o->max_stacks ? o->max_stacks : MAX_STACKS_DEFAULT);
+	if (o->counters_only) {
+		bpf_map__set_max_entries(s->maps.ring, 1u << 18);
+		bpf_map__set_max_entries(s->maps.stacks, 1);
+	}
+	bpf_object__for_each_program(prog, s->obj) {
+		if (a->use_multi)
+			bpf_program__set_expected_attach_type(prog, BPF_TRACE_UPROBE_MULTI);
+		if (!kernel->sleepable_uprobe)
+			bpf_program__set_flags(prog, bpf_program__flags(prog) & ~BPF_F_SLEEPABLE);
+	}
+}
+
+static int load(struct attachment *a, const struct attach_options *o,
+		const struct kernel_features *kernel, struct hs_error *err)
+{
+	/* Before 5.11 maps count as locked memory; later kernels ignore this. */
+	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	int ret;
+
+	libbpf_set_print(getenv("HEAPSONDE_LIBBPF_DEBUG") ? NULL : quiet);
+	setrlimit(RLIMIT_MEMLOCK, &unlimited);
+	a->skel = heapsonde_bpf__open();
+	if (!a->skel)
+		return hs_error__set(err, -errno, "cannot open the BPF object: %s", strerror(errno));
+	skeleton__configure(a, o, kernel);
+	ret = heapsonde_bpf__load(a->skel);
+	if (ret)
+		return hs_error__set(err, ret,
+				     "the kernel refused the BPF programs: %s (set "
+				     "HEAPSONDE_LIBBPF_DEBUG=1 to see why)",
+				     strerror(-ret));
+	ret = profile__write(a, o);
+	if (!ret)
+		ret = domains__cover(a, o);
+	if (ret)
+		return hs_error__set(err, ret, "cannot write the profile: %s", strerror(-ret));
+	return 0;
+}
+
+/* Attach one program to one probe of the target. */
+static int attach(struct attachment *a, struct bpf_program *prog, const struct probe_site *site,
+		  struct hs_error *err)
+{
+	unsigned long offset = site->offset + (a->skip_nop ? 1 : 0);
+	unsigned long sem = site->sem_offset;
+	struct bpf_link *link;
+
+	if (a->n_links == MAX_LINKS)
+		return -E2BIG;
+	if (a->use_multi) {
+		LIBBPF_OPTS(bpf_uprobe_multi_opts, multi, .offsets = &offset,
+			    .ref_ctr_offsets = &sem, .cnt = 1);
+
+		link = bpf_program__attach_uprobe_multi(prog, a->target->pid,
+							a->target->exe_proc, NULL, &multi);
+	} else {
+		LIBBPF_OPTS(bpf_uprobe_opts, single, .ref_ctr_offset = sem);
+
+		link = bpf_program__attach_uprobe_opts(prog, a->target->pid, a->target->exe_proc,
+						       offset, &single);
+	}
+	if (!link) {
+		int ret = -errno;
+
+		return hs_error__set(err, ret, "cannot attach %s to PID %d: %s",
+				     bpf_program__name(prog), a->target->pid, strerror(-ret));
+	}
+	a->links[a->n_links++] = link;
+	return 0;
+}
+
+/* The stack class that holds that many frames. */
+static unsigned int stack_class(uint32_t depth)
+{
+	unsigned int i = 0;
+
+	while (i < SONDE_STACK_CLASSES - 1 && (uint32_t)SONDE_STACK_MIN << i < depth)
+		i++;
+	return i;
+}
+
+static int attach_all(struct attachment *a, const struct attach_options *o, struct hs_error *err)
+{
+	const struct probe_set *probes = &a->target->probes;
+	struct heapsonde_bpf *s = a->skel;
+	const struct {
+		struct bpf_program *prog;
+		const struct probe_site *site;
+	} gc[] = {
+		{ s->progs.hs_domain_terminate, &probes->domain_terminate },
+		{ s->progs.hs_exit, &probes->exit },
+		{ s->progs.hs_compact, &probes->compact },
+		{ s->progs.hs_major_end, &probes->major_end },
+		{ s->progs.hs_minor_end, &probes->minor_end },
+		{ s->progs.hs_domain_spawn, &probes->domain_spawn },
+	};
+	int ret;
+
+	for (size_t i = 0; i < sizeof(gc) / sizeof(gc[0]); i++) {
+		ret = attach(a, gc[i].prog, gc[i].site, err);
+		if (ret)
+			return ret;
+	}
+	if (o->counters_only)
+		return 0;
+	if (o->stack_depth) {
+		ret = attach(a, s->progs.hs_nothing, &probes->stack[stack_class(o->stack_depth)],
+			     err);
+		if (ret)
+			return ret;
+	}
+	return attach(a, s->progs.hs_alloc, &probes->alloc[o->tier.tier], err);
+}
+
+/* May the ten-byte nop be attached? Only if the kernel optimizes it and the file
+ * really has one at every site (in memory it may differ after a detach). */
+static bool can_skip_nop(const struct target *t, const struct kernel_features *kernel)
+{
+	bool all = true;
+	int fd;
+
+	if (!kernel->nop10)
+		return false;
+	fd = open(t->exe_proc, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	for (int k = 0; all && k < SONDE_TIERS; k++)
+		all = notes__site_has_nop10(fd, t->probes.alloc[k].offset) == 1;
+	for (int i = 0; all && i < SONDE_STACK_CLASSES; i++)
+		all = notes__site_has_nop10(fd, t->probes.stack[i].offset) == 1;
+	all = all && notes__site_has_nop10(fd, t->probes.minor_end.offset) == 1 &&
+	      notes__site_has_nop10(fd, t->probes.major_end.offset) == 1 &&
+	      notes__site_has_nop10(fd, t->probes.compact.offset) == 1 &&
+	      notes__site_has_nop10(fd, t->probes.domain_spawn.offset) == 1 &&
+	      notes__site_has_nop10(fd, t->probes.domain_terminate.offset) == 1 &&
+	      notes__site_has_nop10(fd, t->probes.exit.offset) == 1;
+	close(fd);
+	return all;
+}
+
+int attachment__new(struct attachment **out, const struct target *t,
+		    const struct attach_options *options, const struct kernel_features *kernel,
+		    struct hs_error *err)
+{
+	struct attachment *a = calloc(1, sizeof(*a));
+	int ret;
+
+	if (!a)
+		return hs_error__set(err, -ENOMEM, "out of memory");
+	a->target = t;
+	a->use_multi = kernel->uprobe_multi && kernel->uprobe_multi_by_pid;
+	a->skip_nop = can_skip_nop(t, kernel);
+	ret = load(a, options, kernel, err);
+	if (!ret)
+		ret = attach_all(a, options, err);
+	if (ret) {
+		attachment__free(a);
+		return ret;
+	}
+	*out = a;
+	return 0;
+}
+
+void attachment__detach(struct attachment *a)
+{
+	while (a->n_links) {
+		bpf_link__destroy(a->links[--a->n_links]);
+		a->links[a->n_links] = NULL;
+	}
+}
+
+void attachment__free(struct attachment *a)
+{
+	if (!a)
+		return;
+	attachment__detach(a);
+	heapsonde_bpf__destroy(a->skel);
+	free(a);
+}
+
+int attachment__ring_fd(const struct attachment *a)
+{
+	return bpf_map__fd(a->skel->maps.ring);
+}
+
+int attachment__domains_fd(const struct attachment *a)
+{
+	return bpf_map__fd(a->skel->maps.domains);
+}
+
+int attachment__blocks_fd(const struct attachment *a)
+{
+	return bpf_map__fd(a->skel->maps.blocks);
+}
+
+uint32_t attachment__orphans(const struct attachment *a)
+{
+	return (uint32_t)__atomic_load_n(&a->skel->bss->orphan_blocks, __ATOMIC_RELAXED);
+}
+
+void attachment__losses(const struct attachment *a, uint64_t lost[HS_LOSS_CAUSES])
+{
+	for (int i = 0; i < HS_LOSS_CAUSES; i++)
+		lost[i] = __atomic_load_n(&a->skel->bss->lost_anywhere[i], __ATOMIC_RELAXED);
+}
+
+int attachment__missed(const struct attachment *a, uint64_t *missed)
+{
+	struct bpf_program *prog;
+
+	*missed = 0;
+	bpf_object__for_each_program(prog, a->skel->obj) {
+		struct bpf_prog_info info = { 0 };
+		__u32 len = sizeof(info);
+		int err = bpf_prog_get_info_by_fd(bpf_program__fd(prog), &info, &len);
+
+		if (err)
+			return err;
+		*missed += info.recursion_misses;
+	}
+	return 0;
+}

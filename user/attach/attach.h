@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Attaching: from a target and a wish to running BPF programs, and back.
+ *
+ * In:   struct target (target.h), what the kernel offers (kernel.h).
+ * Out:  the ring buffer and the counters, for user/collect.
+ *
+ * Nothing is written to the target: attaching raises its semaphores, which the
+ * kernel lowers again when the links go, by detaching or by our death.
+ */
+#ifndef HEAPSONDE_ATTACH_H
+#define HEAPSONDE_ATTACH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/records.h"
+#include "user/attach/kernel.h"
+#include "user/attach/target.h"
+#include "user/common/error.h"
+
+/* A sampling rate per word, as the tier to attach and what to keep of it. */
+struct tier_choice {
+	unsigned int tier; /* 2^-tier is the lowest tier rate >= the wish */
+	uint64_t keep_p;   /* in 2^-32, for bpf/thin.h */
+	double rate;       /* the rate in force: 2^-tier * keep_p / 2^32 */
+};
+
+/*
+ * Choose for a rate in (0, 1]. 0, or -ERANGE outside of it or where the rate is
+ * too low to be told from 0 (below 2^-56).
+ */
+int tier_choice__make(double rate, struct tier_choice *out);
+
+/* What is wished for; all sizes are upper bounds on kernel memory. */
+struct attach_options {
+	bool counters_only;       /* the GC probes alone, no sampling */
+	struct tier_choice tier;
+	uint32_t stack_depth;     /* frames, 0 .. SONDE_STACK_MAX */
+	bool lifetimes;
+	uint32_t heaps;           /* bit h: enum hs_heap */
+	uint32_t sources;         /* bit s: enum sonde_source */
+	const uint32_t *domains;  /* unique ids; NULL: all, later ones included */
+	size_t n_domains;
+	uint32_t ring_bytes;      /* a power of two times the page size; 0: default */
+	uint32_t max_blocks;      /* tracked blocks at once; 0: default */
+	uint32_t max_stacks;      /* stacks remembered; 0: default */
+};
+
+struct attachment;
+
+/*
+ * Load the programs and attach them to t (borrowed; must outlive *out). On
+ * failure nothing is left attached. Errors: those of libbpf, with a text that
+ * says what to do.
+ */
+int attachment__new(struct attachment **out, const struct target *t,
+		    const struct attach_options *options, const struct kernel_features *kernel,
+		    struct hs_error *err);
+
+/*
+ * Detach all probes: sampling first, then the GC probes. The ring buffer and the
+ * counters stay readable. Harmless when already detached.
+ */
+void attachment__detach(struct attachment *a);
+
+/* Detach and unload. NULL is fine. */
+void attachment__free(struct attachment *a);
+
+/* File descriptors of the maps; owned by a. */
+int attachment__ring_fd(const struct attachment *a);
+int attachment__domains_fd(const struct attachment *a);
+int attachment__blocks_fd(const struct attachment *a);
+
+/* Index of the first block that no living domain owns; 0: none. */
+uint32_t attachment__orphans(const struct attachment *a);
+
+/* Losses that belong to no domain, by cause. */
+void attachment__losses(const struct attachment *a, uint64_t lost[HS_LOSS_CAUSES]);
+
+/*
+ * How often the kernel did not run one of the programs although its probe was
+ * hit. Errors: those of bpf(2).
+ */
+int attachment__missed(const struct attachment *a, uint64_t *missed);
+
+#endif /* HEAPSONDE_ATTACH_H */

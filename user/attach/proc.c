@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See proc.h. */
+#include "user/attach/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_COMMAND_BYTES 16384
+
+/* Read up to size - 1 bytes of /proc/PID/name and end them with a NUL. */
+static ssize_t read_file(pid_t pid, const char *name, char *buf, size_t size)
+{
+	size_t len = 0;
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	while (len < size - 1) {
+		n = read(fd, buf + len, size - 1 - len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			int saved = errno;
+
+			close(fd);
+			return -saved;
+		}
+		if (n == 0)
+			break;
+		len += (size_t)n;
+	}
+	close(fd);
+	buf[len] = 0;
+	return (ssize_t)len;
+}
+
+/* The text after "\nkey:" in a status file, or NULL. */
+static const char *field(const char *status, const char *key)
+{
+	size_t len = strlen(key);
+
+	/* The first line is the name, which is escaped: no false start there. */
+	for (const char *p = strchr(status, '\n'); p; p = strchr(p, '\n')) {
+		p++;
+		if (!strncmp(p, key, len) && p[len] == ':')
+			return p + len + 1;
+	}
+	return NULL;
+}
+
+int proc__status(pid_t pid, struct proc_status *out)
+{
+	const char *state, *tgid, *uid;
+	unsigned long real, effective;
+	char text[32768]; /* the groups alone can fill several pages */
+	ssize_t n = read_file(pid, "status", text, sizeof(text));
+
+	if (n < 0)
+		return (int)n;
+	state = field(text, "State");
+	tgid = field(text, "Tgid");
+	uid = field(text, "Uid");
+	if (!state || !tgid || !uid || sscanf(state, " %c", &out->state) != 1 ||
+	    sscanf(uid, "%lu %lu", &real, &effective) != 2)
+		return -EIO;
+	out->tgid = (pid_t)strtol(tgid, NULL, 10);
+	out->uid = (uid_t)effective;
+	out->has_memory = field(text, "VmSize") != NULL;
+	return 0;
+}
+
+/* Length of the UTF-8 character at s, or 0 if it is none, or a control character. */
+static size_t printable_char(const unsigned char *s, size_t len)
+{
+	uint32_t c;
+	size_t n;
+
+	if (s[0] < 0x80)
+		return s[0] >= ' ' && s[0] != 0x7f;
+	if (s[0] >= 0xc2 && s[0] <= 0xdf) {
+		n = 2;
+		c = s[0] & 0x1f;
+	} else if ((s[0] & 0xf0) == 0xe0) {
+		n = 3;
+		c = s[0] & 0x0f;
+	} else if (s[0] >= 0xf0 && s[0] <= 0xf4) {
+		n = 4;
+		c = s[0] & 0x07;
+	} else {
+		return 0;
+	}
+	if (n > len)
+		return 0;
+	for (size_t i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	/* C1 controls, overlong forms, surrogates, beyond Unicode. */
+	if (c < 0xa0 || (n == 3 && c < 0x800) || (n == 4 && c < 0x10000) ||
+	    (c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff)
+		return 0;
+	return n;
+}
+
+static void clean(char *text, size_t len)
+{
+	for (size_t i = 0; i < len;) {
+		size_t n = printable_char((unsigned char *)text + i, len - i);
+
+		if (n == 0) {
+			text[i] = '?';
+			n = 1;
+		}
+		i += n;
+	}
+}
+
+int proc__command(pid_t pid, char **out)
+{
+	char *text = malloc(MAX_COMMAND_BYTES), comm[64];
+	ssize_t n;
+
+	if (!text)
+		return -ENOMEM;
+	n = read_file(pid, "cmdline", text, MAX_COMMAND_BYTES);
+	if (n < 0)
+		goto fail;
+	while (n > 0 && (text[n - 1] == 0 || text[n - 1] == ' '))
+		n--;
+	for (ssize_t i = 0; i < n; i++)
+		if (!text[i])
+			text[i] = ' ';
+	if (n == 0) {
+		n = read_file(pid, "comm", comm, sizeof(comm));
+		if (n < 0)
+			goto fail;
+		comm[strcspn(comm, "\n")] = 0;
+		n = snprintf(text, MAX_COMMAND_BYTES, "[%s]", comm);
+	}
+	text[n] = 0;
+	clean(text, (size_t)n);
+	*out = text;
+	return 0;
+fail:
+	free(text);
+	return (int)n;
+}
+
+int proc__exe(pid_t pid, char **out)
+{
+	char path[64], target[PATH_MAX];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n < 0)
+		return -errno;
+	target[n] = 0;
+	clean(target, (size_t)n);
+	*out = strdup(target);
+	return *out ? 0 : -ENOMEM;
+}
+
+int proc__auxv(pid_t pid, uint64_t type, uint64_t *value)
+{
+	uint64_t pairs[128];
+	ssize_t n = read_file(pid, "auxv", (char *)pairs, sizeof(pairs));
+
+	if (n < 0)
+		return (int)n;
+	for (size_t i = 0; i + 1 < (size_t)n / sizeof(pairs[0]); i += 2) {
+		if (pairs[i] == type) {
+			*value = pairs[i + 1];
+			return 0;
+		}
+		if (pairs[i] == 0) /* AT_NULL ends the vector */
+			break;
+	}
+	return -ENOENT;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See cli.h. */
+#include "user/cli/cli.h"
+
+#include <argp.h>
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_SECONDS (366.0 * 24 * 3600)
+
+/* Beyond this 2^-n is far below one sample in any process's life. */
+#define MAX_RATE_EXPONENT 60
+
+void cli__init(void)
+{
+	argp_err_exit_status = CLI_EXIT_USAGE;
+}
+
+int cli__die(const struct hs_error *err)
+{
+	fflush(stdout);
+	fprintf(stderr, "heapsonde: %s\n", err->text);
+	return CLI_EXIT_ERROR;
+}
+
+int cli__usage_error(const char *fmt, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	fputs("heapsonde: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return CLI_EXIT_USAGE;
+}
+
+int cli__finish(int status)
+{
+	struct hs_error err;
+
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	hs_error__set(&err, -errno, "cannot write the output: %s", strerror(errno));
+	return cli__die(&err);
+}
+
+/* strtod without what a person does not mean: leading blanks, hex, inf and nan. */
+static int parse_number(const char *text, double *value, const char **end)
+{
+	char *stop;
+
+	if (!isdigit((unsigned char)text[0]) && text[0] != '.')
+		return -EINVAL;
+	if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+		return -EINVAL;
+	errno = 0;
+	*value = strtod(text, &stop);
+	if (stop == text || errno == ERANGE || !isfinite(*value))
+		return -EINVAL;
+	*end = stop;
+	return 0;
+}
+
+static int parse_digits(const char *text, uint64_t *value, const char **end)
+{
+	char *stop;
+
+	if (!isdigit((unsigned char)text[0]))
+		return -EINVAL;
+	errno = 0;
+	*value = strtoull(text, &stop, 10);
+	*end = stop;
+	return errno ? -EINVAL : 0;
+}
+
+int cli__parse_rate(const char *text, double *out)
+{
+	const char *end;
+	uint64_t exponent;
+	double rate;
+
+	if (!strncmp(text, "2^-", 3)) {
+		if (parse_digits(text + 3, &exponent, &end) || exponent > MAX_RATE_EXPONENT)
+			return -EINVAL;
+		rate = ldexp(1, -(int)exponent);
+	} else if (parse_number(text, &rate, &end)) {
+		return -EINVAL;
+	}
+	if (*end || !(rate > 0 && rate <= 1))
+		return -EINVAL;
+	*out = rate;
+	return 0;
+}
+
+int cli__parse_bytes(const char *text, uint64_t *out)
+{
+	static const char units[] = "kMGT";
+	const char *end, *unit;
+	uint64_t value;
+
+	if (parse_digits(text, &value, &end))
+		return -EINVAL;
+	if (*end) {
+		/* `K` is what many write; `m` and the like would be milli. */
+		unit = *end == 'K' ? units : strchr(units, *end);
+		if (!unit || (end[1] && strcmp(end + 1, "B") && strcmp(end + 1, "iB")))
+			return -EINVAL;
+		for (const char *u = units; u <= unit; u++)
+			if (__builtin_mul_overflow(value, 1024u, &value))
+				return -EINVAL;
+	}
+	if (!value)
+		return -EINVAL;
+	*out = value;
+	return 0;
+}
+
+int cli__parse_seconds(const char *text, double *out)
+{
+	static const struct {
+		const char *name;
+		double seconds;
+	} units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"h", 3600}};
+	const char *end;
+	double value;
+
+	if (parse_number(text, &value, &end))
+		return -EINVAL;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].name))
+			continue;
+		value *= units[i].seconds;
+		if (!(value > 0 && value <= MAX_SECONDS))
+			return -EINVAL;
+		*out = value;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int cli__parse_positive(const char *text, int max, int *out)
+{
+	const char *end;
+	uint64_t value;
+
+	if (parse_digits(text, &value, &end) || *end || value < 1 || value > (uint64_t)max)
+		return -EINVAL;
+	*out = (int)value;
+	return 0;
+}

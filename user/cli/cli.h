@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the commands of `heapsonde` share: their entry points, how they end in an
+ * error, and how the values of options are read.
+ *
+ * In:   argv.
+ * Out:  exit status: 0 done, 1 an error (one line on stderr), 2 a usage error.
+ */
+#ifndef HEAPSONDE_CLI_H
+#define HEAPSONDE_CLI_H
+
+#include <stdint.h>
+
+#include "user/common/error.h"
+
+#define CLI_EXIT_ERROR 1
+#define CLI_EXIT_USAGE 2
+
+/*
+ * One function per command, in user/cli/cmd_NAME.c. argv[0] is what usage
+ * messages call it ("heapsonde list"). They return the exit status.
+ */
+int cmd_record(int argc, char **argv);
+int cmd_stat(int argc, char **argv);
+int cmd_list(int argc, char **argv);
+int cmd_version(int argc, char **argv);
+int cmd_export(int argc, char **argv);
+
+/*
+ * Make argp end in status 2 after a usage error (its own default is 64). To be
+ * called before argp_parse.
+ */
+void cli__init(void);
+
+/* Print "heapsonde: TEXT" on stderr. Returns CLI_EXIT_ERROR. */
+int cli__die(const struct hs_error *err);
+
+/* As cli__die with a text of its own, printf-style. Returns CLI_EXIT_USAGE. */
+int cli__usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * End a command that has written to stdout: flush it and find out whether
+ * everything arrived (a full disk, a closed pipe). Returns status, or
+ * CLI_EXIT_ERROR with a message.
+ */
+int cli__finish(int status);
+
+/*
+ * Values of options. Each returns 0 or -EINVAL, and leaves *out alone on error.
+ *
+ * A rate, samples per word: "2^-13", "0.00037", "1e-6"; 0 < rate <= 1.
+ */
+int cli__parse_rate(const char *text, double *out);
+
+/* A size in bytes, >= 1: digits and perhaps k, M, G or T, which count in 1024s. */
+int cli__parse_bytes(const char *text, uint64_t *out);
+
+/* A duration in seconds, > 0: "2.5", "500ms", "10s", "1m", "2h". At most a year. */
+int cli__parse_seconds(const char *text, double *out);
+
+/* A decimal integer, 1 <= value <= max. */
+int cli__parse_positive(const char *text, int max, int *out);
+
+#endif /* HEAPSONDE_CLI_H */

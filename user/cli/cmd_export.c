@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * heapsonde export: make other formats from a raw capture, without root and
+ * without the target.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "user/cli/cli.h"
+#include "user/collect/capture.h"
+#include "user/track/pipeline.h"
+
+struct options {
+	const char *input;
+	const char *output; /* NULL: stdout */
+};
+
+static const struct argp_option option_list[] = {
+	{ "to", 't', "FORMAT", 0, "The format to make: jsonl (default)", 0 },
+	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case 't':
+		if (strcmp(arg, "jsonl"))
+			argp_error(state, "unknown format %s (there is jsonl)", arg);
+		return 0;
+	case 'o':
+		o->output = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (o->input)
+			argp_error(state, "one capture at a time");
+		o->input = arg;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "which capture?");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int on_json(void *ctx, json_t *object)
+{
+	struct pipeline *p = ctx;
+
+	return p->sink->ops->json(p->sink, object);
+}
+
+/* From an open capture to an open sink. */
+static int convert(FILE *in, struct sink *sink, struct symbolizer *symbolizer, bool *is_cut,
+		   struct hs_error *err)
+{
+	struct capture_reader reader = { .json = on_json, .event = pipeline__event,
+					 .symbolizer = symbolizer };
+	struct pipeline pipeline;
+	int ret = pipeline__init(&pipeline, symbolizer, sink, 0);
+
+	if (ret)
+		return hs_error__set(err, ret, "out of memory");
+	reader.ctx = &pipeline;
+	hs_error__set(err, 0, "%s", "");
+	ret = capture__read(in, &reader, err);
+	if (!ret)
+		ret = sink->ops->flush(sink);
+	if (ret && !err->text[0])
+		hs_error__set(err, ret, "cannot write the output: %s", strerror(-ret));
+	*is_cut = reader.is_cut;
+	pipeline__deinit(&pipeline);
+	return ret;
+}
+
+static int open_output(const struct options *o, struct sink **sink, struct hs_error *err)
+{
+	int fd, ret;
+
+	if (o->output)
+		fd = open(o->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	else
+		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return hs_error__set(err, -errno, "cannot open %s: %s",
+				     o->output ? o->output : "standard output", strerror(errno));
+	ret = jsonl_sink__new(sink, fd);
+	return ret ? hs_error__set(err, ret, "cannot write: %s", strerror(-ret)) : 0;
+}
+
+int cmd_export(int argc, char **argv)
+{
+	static const struct argp argp = { option_list, parse, "CAPTURE",
+					  "Make other formats from a raw capture.", NULL, NULL,
+					  NULL };
+	struct symbolizer *symbolizer = NULL;
+	struct options o = { 0 };
+	struct sink *sink = NULL;
+	bool is_cut = false;
+	struct hs_error err;
+	FILE *in;
+	int ret;
+
+	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
+		return CLI_EXIT_USAGE;
+	in = fopen(o.input, "re");
+	if (!in) {
+		hs_error__set(&err, -errno, "cannot open %s: %s", o.input, strerror(errno));
+		return cli__die(&err);
+	}
+	ret = open_output(&o, &sink, &err);
+	if (!ret && symbolizer__new_empty(&symbolizer))
+		ret = hs_error__set(&err, -ENOMEM, "out of memory");
+	if (!ret)
+		ret = convert(in, sink, symbolizer, &is_cut, &err);
+	sink__free(sink);
+	symbolizer__free(symbolizer);
+	fclose(in);
+	if (ret)
+		return cli__die(&err);
+	if (is_cut)
+		fprintf(stderr, "heapsonde: %s was cut off; everything up to there is exported\n",
+			o.input);
+	return 0;
+}

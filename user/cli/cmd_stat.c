@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * heapsonde stat: the counters of each domain, as vmstat shows a machine's.
+ *
+ * The counters come from the GC probes: exact, and as of each domain's last
+ * collection. A line shows what an interval added.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "user/attach/attach.h"
+#include "user/cli/cli.h"
+#include "user/track/domains.h"
+
+#define HEADER_EVERY 20 /* lines */
+
+struct options {
+	pid_t pid;
+	double interval_s;
+	int count; /* 0: until interrupted */
+};
+
+struct stat_session {
+	struct target *target;
+	struct attachment *attachment;
+	struct domain_book *book;
+	int signal_fd;
+	int n_lines; /* since the last heading */
+};
+
+static const struct argp_option option_list[] = {
+	{ "pid", 'p', "PID", 0, "The process", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+	int pid;
+
+	switch (key) {
+	case 'p':
+		if (cli__parse_positive(arg, INT32_MAX, &pid))
+			argp_error(state, "not a PID: %s", arg);
+		o->pid = pid;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (state->arg_num == 0 && cli__parse_seconds(arg, &o->interval_s))
+			argp_error(state, "not an interval in seconds: %s", arg);
+		else if (state->arg_num == 1 && cli__parse_positive(arg, INT32_MAX, &o->count))
+			argp_error(state, "not a number of lines: %s", arg);
+		else if (state->arg_num > 1)
+			argp_error(state, "too many arguments");
+		return 0;
+	case ARGP_KEY_END:
+		if (!o->pid)
+			argp_error(state, "give -p PID");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int open_signals(struct stat_session *s)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return s->signal_fd < 0 ? -errno : 0;
+}
+
+static int begin(struct stat_session *s, const struct options *o, struct hs_error *err)
+{
+	const struct attach_options attach = { .counters_only = true };
+	struct kernel_features kernel;
+	int ret = kernel_features__probe(&kernel, err);
+
+	if (!ret)
+		ret = target__open_probed(&s->target, o->pid, err);
+	if (!ret)
+		ret = kernel_features__require(&kernel, err);
+	if (ret)
+		return ret;
+	if (open_signals(s) || domain_book__new(&s->book))
+		return hs_error__set(err, -ENOMEM, "out of memory");
+	return attachment__new(&s->attachment, s->target, &attach, &kernel, err);
+}
+
+/* Counters that begin when we first see a domain have no "before". */
+static uint64_t delta(const struct domain_entry *e, uint64_t now, uint64_t before)
+{
+	bool is_first = e->before.now.minor_collections == 0 && e->before.now.minor_words == 0;
+
+	return is_first && e->now.now.minor_collections > 1 ? 0 : now - before;
+}
+
+static void print_heading(void)
+{
+	printf("%8s %-10s %14s %14s %14s %8s %8s\n", "DOMAIN", "STATE", "MINOR-WORDS",
+	       "PROMOTED-WORDS", "MAJOR-WORDS", "MINOR-GC", "MAJOR-GC");
+}
+
+/* One line per domain that did something or is alive. */
+static void print_interval(struct stat_session *s)
+{
+	const struct domain_entry *e;
+	size_t n = domain_book__entries(s->book, &e);
+
+	for (size_t i = 0; i < n; i++, e++) {
+		const struct hs_counts *now = &e->now.now, *before = &e->before.now;
+
+		if (e->unique_id == DOMAIN_NONE)
+			continue;
+		if (e->now.flags & HS_DOMAIN_TERMINATED && e->before.flags & HS_DOMAIN_TERMINATED)
+			continue;
+		if (s->n_lines++ % HEADER_EVERY == 0)
+			print_heading();
+		/* major_words holds the promoted ones; a column shows the direct ones. */
+		printf("%8" PRIu32 " %-10s %14" PRIu64 " %14" PRIu64 " %14" PRIu64 " %8" PRIu64
+		       " %8" PRIu64 "\n",
+		       e->unique_id, e->now.flags & HS_DOMAIN_TERMINATED ? "terminated" : "alive",
+		       delta(e, now->minor_words, before->minor_words),
+		       delta(e, now->promoted_words, before->promoted_words),
+		       delta(e, now->major_words - now->promoted_words,
+			     before->major_words - before->promoted_words),
+		       delta(e, now->minor_collections, before->minor_collections),
+		       delta(e, now->major_collections, before->major_collections));
+	}
+}
+
+/* Sleep until the next line: 1 go on, 0 a signal or the target's end. */
+static int wait_until(struct stat_session *s, const struct timespec *until)
+{
+	struct pollfd fds[] = {
+		{ .fd = s->signal_fd, .events = POLLIN },
+		{ .fd = s->target->pidfd, .events = POLLIN },
+	};
+	struct timespec now;
+
+	for (;;) {
+		long ms;
+
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		ms = (until->tv_sec - now.tv_sec) * 1000 + (until->tv_nsec - now.tv_nsec) / 1000000;
+		if (ms <= 0)
+			return 1;
+		if (poll(fds, 2, ms > 1000 ? 1000 : (int)ms) > 0)
+			return 0;
+	}
+}
+
+static int run(struct stat_session *s, const struct options *o, struct hs_error *err)
+{
+	struct timespec until;
+	int go_on = 1;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	for (int i = 0; go_on && (!o->count || i < o->count); i++) {
+		until.tv_sec += (time_t)o->interval_s;
+		until.tv_nsec += (long)((o->interval_s - (double)(time_t)o->interval_s) * 1e9);
+		if (until.tv_nsec >= 1000000000) {
+			until.tv_sec++;
+			until.tv_nsec -= 1000000000;
+		}
+		go_on = wait_until(s, &until);
+		if (domain_book__update(s->book, s->attachment, s->target->pid))
+			return hs_error__set(err, -ENOMEM, "out of memory");
+		print_interval(s);
+		if (fflush(stdout))
+			return hs_error__set(err, -errno, "cannot write the output: %s",
+					     strerror(errno));
+	}
+	return 0;
+}
+
+int cmd_stat(int argc, char **argv)
+{
+	static const struct argp argp = { option_list, parse, "-p PID [INTERVAL [COUNT]]",
+					  "Show what each domain allocates and collects, every "
+					  "INTERVAL seconds (default 1), COUNT times.\v"
+					  "Words include headers. MAJOR-WORDS are those allocated in "
+					  "the major heap directly. Counters are as of a domain's last "
+					  "collection.",
+					  NULL, NULL, NULL };
+	struct options o = { .interval_s = 1.0 };
+	struct stat_session s = { .signal_fd = -1 };
+	struct hs_error err;
+	int status = 0;
+
+	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
+		return CLI_EXIT_USAGE;
+	if (begin(&s, &o, &err) || run(&s, &o, &err))
+		status = cli__die(&err);
+	attachment__free(s.attachment);
+	domain_book__free(s.book);
+	target__free(s.target);
+	if (s.signal_fd >= 0)
+		close(s.signal_fd);
+	return status;
+}

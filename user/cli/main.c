@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * heapsonde: statmemprof from the outside. One binary, one function per command.
+ *
+ * In:   argv.
+ * Out:  the exit status of the command (cli.h).
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "user/cli/cli.h"
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *help;
+} commands[] = {
+	{ "list", cmd_list, "processes that can be attached to" },
+	{ "record", cmd_record, "write sampled allocations and lifetimes of a process" },
+	{ "stat", cmd_stat, "allocation and collection counters of each domain" },
+	{ "export", cmd_export, "make other formats from a raw capture" },
+	{ "version", cmd_version, "versions, and what this kernel offers" },
+};
+
+#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void print_help(FILE *f)
+{
+	fputs("Usage: heapsonde COMMAND [OPTION...]\n"
+	      "Reports what Gc.Memprof would tell a running OCaml 5 program, from outside.\n\n",
+	      f);
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		fprintf(f, "  %-10s %s\n", commands[i].name, commands[i].help);
+	fputs("\nheapsonde COMMAND --help tells more.\n", f);
+}
+
+int main(int argc, char **argv)
+{
+	char name[64];
+
+	cli__init();
+	if (argc < 2) {
+		print_help(stderr);
+		return CLI_EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		print_help(stdout);
+		return cli__finish(0);
+	}
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+		puts("heapsonde " HEAPSONDE_VERSION);
+		return cli__finish(0);
+	}
+	for (size_t i = 0; i < N_COMMANDS; i++) {
+		if (strcmp(argv[1], commands[i].name))
+			continue;
+		/* What usage messages call the program. */
+		snprintf(name, sizeof(name), "heapsonde %s", commands[i].name);
+		argv[1] = name;
+		return commands[i].run(argc - 1, argv + 1);
+	}
+	return cli__usage_error("no command %s; heapsonde --help lists them", argv[1]);
+}
