@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The last events of blocks that found the ring buffer full; see collect.h.
+ *
+ * In:   the lists of tracked blocks, in the maps `domains` and `blocks`, when no
+ *       program changes them any more.
+ * Out:  the same events as if the ring buffer had had room.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <bpf/bpf.h>
+
+#include "bpf/tables.h"
+#include "user/collect/collect.h"
+
+struct untold {
+	int blocks_fd;
+	pid_t tgid;
+	collect_fn each;
+	void *ctx;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static int tell(struct untold *u, const struct hs_block *b, uint32_t domain,
+		enum hs_record_type type, uint64_t time_ns)
+{
+	struct hs_rec_block rec = {
+		.h = { .type = type, .size_bytes = sizeof(rec), .time_ns = time_ns,
+		       .profile = 1, .domain = domain, .tgid = u->tgid, .tid = u->tgid },
+		.id = b->id,
+		.heap = b->flags & HS_BLOCK_MAJOR ? HS_HEAP_MAJOR : HS_HEAP_MINOR,
+	};
+	struct hs_event event = { .type = type, .block = &rec };
+
+	return u->each(u->ctx, &event);
+}
+
+/* Follow one list. It ends, because no index can be met more often than there
+ * are entries; the bound is for a list that the kernel was changing. */
+static int tell_list(struct untold *u, uint32_t index, uint32_t domain)
+{
+	for (uint32_t steps = 0; index && steps < 1u << 23; steps++) {
+		struct hs_block b;
+		int err = 0;
+
+		if (bpf_map_lookup_elem(u->blocks_fd, &index, &b))
+			return 0;
+		if (b.flags & HS_BLOCK_UNTOLD)
+			err = tell(u, &b, domain, HS_REC_PROMOTE,
+				   b.flags & HS_BLOCK_DEAD ? b.addr : now_ns());
+		if (!err && b.flags & HS_BLOCK_DEAD)
+			err = tell(u, &b, domain, HS_REC_DEALLOC, b.addr);
+		if (err)
+			return err;
+		index = b.next;
+	}
+	return 0;
+}
+
+int untold__collect(const struct attachment *a, pid_t tgid, collect_fn each, void *ctx)
+{
+	struct untold u = { .blocks_fd = attachment__blocks_fd(a), .tgid = tgid,
+			    .each = each, .ctx = ctx };
+	struct domain_stat *stats = NULL;
+	int n = counters__read(a, tgid, &stats), err = n < 0 ? n : 0;
+
+	for (int i = 0; i < n && !err; i++)
+		if (stats[i].d.lost[HS_LOSS_EVENT_RING_FULL])
+			err = tell_list(&u, stats[i].d.major_head, stats[i].unique_id);
+	if (!err)
+		err = tell_list(&u, attachment__orphans(a), 0);
+	free(stats);
+	return err;
+}

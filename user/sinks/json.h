@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Records as JSON objects, `type` first, as docs/records.md describes them.
+ *
+ * In:   events, stacks, text of any origin.
+ * Out:  json_t, a new reference, or NULL if memory is short.
+ */
+#ifndef HEAPSONDE_JSON_H
+#define HEAPSONDE_JSON_H
+
+#include <jansson.h>
+
+#include "user/decode/decode.h"
+#include "user/track/stacks.h"
+
+/* Flags for jansson's dumpers: one line, members in the order they were set. */
+#define JSON_LINE_FLAGS (JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(17))
+
+/* A string; bytes that are not UTF-8 become U+FFFD. NULL gives JSON null. */
+json_t *json__text(const char *text);
+
+/* {"type":"stack","id":7,"frames":[…]}, inlined frames expanded. */
+json_t *json__stack(const struct stack *stack);
+
+/*
+ * An event other than a stack. stack: of an alloc event; NULL with a non-zero
+ * hash means that its record was lost, and the object says "stack":null.
+ */
+json_t *json__event(const struct hs_event *event, const struct stack *stack);
+
+/* Add counters to object, each name with prefix before it. 0 or -1. */
+int json__add_counts(json_t *object, const char *prefix, const struct hs_counts *c);
+
+#endif /* HEAPSONDE_JSON_H */

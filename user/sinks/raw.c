@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The raw capture: everything needed to make any other output later.
+ *
+ * In:   what every sink gets (sink.h).
+ * Out:  a file in the layout of raw_format.h.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "user/sinks/json.h"
+#include "user/sinks/raw_format.h"
+#include "user/sinks/sink.h"
+
+/* A frame whose names are in the file. */
+struct known_slot {
+	uint64_t slot; /* key */
+	UT_hash_handle hh;
+};
+
+struct raw_sink {
+	struct sink base;
+	FILE *file;
+	struct known_slot *known;
+};
+
+static int put(struct raw_sink *s, const void *bytes, size_t n)
+{
+	errno = 0;
+	if (fwrite(bytes, 1, n, s->file) == n)
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
+static int put_chunk_header(struct raw_sink *s, enum raw_kind kind, size_t size)
+{
+	struct raw_chunk chunk = { .kind = kind, .size_bytes = (uint32_t)size };
+
+	return size > RAW_CHUNK_MAX_BYTES ? -E2BIG : put(s, &chunk, sizeof(chunk));
+}
+
+static int put_padding(struct raw_sink *s, size_t size)
+{
+	static const char zeros[8];
+
+	return put(s, zeros, -size & 7);
+}
+
+static int put_chunk(struct raw_sink *s, enum raw_kind kind, const void *bytes, size_t size)
+{
+	int err = put_chunk_header(s, kind, size);
+
+	if (!err)
+		err = put(s, bytes, size);
+	return err ? err : put_padding(s, size);
+}
+
+static size_t text_bytes(const char *text)
+{
+	return text ? strlen(text) : 0;
+}
+
+static int put_location(struct raw_sink *s, const struct hs_location *l)
+{
+	struct raw_location raw = {
+		.line = l->line,
+		.start_char = l->start_char,
+		.end_char = l->end_char,
+		.flags = (l->is_inlined ? RAW_LOCATION_INLINED : 0) |
+			 (l->function ? RAW_LOCATION_FUNCTION : 0) |
+			 (l->file ? RAW_LOCATION_FILE : 0),
+		.function_bytes = (uint32_t)text_bytes(l->function),
+		.file_bytes = (uint32_t)text_bytes(l->file),
+	};
+	int err = put(s, &raw, sizeof(raw));
+
+	if (!err)
+		err = put(s, l->function, raw.function_bytes);
+	return err ? err : put(s, l->file, raw.file_bytes);
+}
+
+static int put_frame(struct raw_sink *s, const struct stack_frame *f)
+{
+	struct raw_frame raw = { .slot = f->slot, .n_locations = (uint32_t)f->n_locations };
+	size_t size = sizeof(raw);
+	int err;
+
+	for (size_t i = 0; i < f->n_locations; i++)
+		size += sizeof(struct raw_location) + text_bytes(f->locations[i].function) +
+			text_bytes(f->locations[i].file);
+	err = put_chunk_header(s, RAW_FRAME, size);
+	if (!err)
+		err = put(s, &raw, sizeof(raw));
+	for (size_t i = 0; i < f->n_locations && !err; i++)
+		err = put_location(s, &f->locations[i]);
+	return err ? err : put_padding(s, size);
+}
+
+static int raw_sink__json(struct sink *base, json_t *object)
+{
+	char *text = json_dumps(object, JSON_LINE_FLAGS);
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	err = put_chunk((struct raw_sink *)base, RAW_JSON, text, strlen(text));
+	free(text);
+	return err;
+}
+
+static int raw_sink__record(struct sink *base, const struct hs_event *event)
+{
+	return put_chunk((struct raw_sink *)base, RAW_RECORD, event->h, event->h->size_bytes);
+}
+
+static int raw_sink__stack(struct sink *base, const struct hs_event *event,
+			   const struct stack *stack)
+{
+	struct raw_sink *s = (struct raw_sink *)base;
+	struct known_slot *k;
+	int err;
+
+	for (uint32_t i = 0; i < stack->depth; i++) {
+		HASH_FIND(hh, s->known, &stack->frames[i].slot, sizeof(k->slot), k);
+		if (k)
+			continue;
+		err = put_frame(s, &stack->frames[i]);
+		if (err)
+			return err;
+		k = calloc(1, sizeof(*k));
+		if (!k)
+			return -ENOMEM;
+		k->slot = stack->frames[i].slot;
+		HASH_ADD(hh, s->known, slot, sizeof(k->slot), k);
+		if (!k->hh.tbl) {
+			free(k);
+			return -ENOMEM;
+		}
+	}
+	return raw_sink__record(base, event);
+}
+
+static int raw_sink__event(struct sink *base, const struct hs_event *event,
+			   const struct stack *stack)
+{
+	(void)stack;
+	return raw_sink__record(base, event);
+}
+
+static int raw_sink__flush(struct sink *base)
+{
+	return fflush(((struct raw_sink *)base)->file) ? -errno : 0;
+}
+
+static void raw_sink__free(struct sink *base)
+{
+	struct raw_sink *s = (struct raw_sink *)base;
+	struct known_slot *k, *next;
+
+	HASH_ITER(hh, s->known, k, next)
+	{
+		HASH_DEL(s->known, k);
+		free(k);
+	}
+	if (s->file)
+		fclose(s->file);
+	free(s);
+}
+
+static const struct sink_ops raw_ops = {
+	.json = raw_sink__json,
+	.stack = raw_sink__stack,
+	.stack_again = raw_sink__record,
+	.event = raw_sink__event,
+	.flush = raw_sink__flush,
+	.free = raw_sink__free,
+};
+
+int raw_sink__new(struct sink **out, int fd)
+{
+	struct raw_header header = { .magic = RAW_MAGIC, .version = RAW_VERSION,
+				     .records_version = HS_RECORDS_VERSION };
+	struct raw_sink *s = calloc(1, sizeof(*s));
+	int err = -ENOMEM;
+
+	if (!s) {
+		close(fd);
+		return err;
+	}
+	s->base.ops = &raw_ops;
+	s->file = fdopen(fd, "w");
+	if (!s->file) {
+		err = -errno;
+		close(fd);
+		raw_sink__free(&s->base);
+		return err;
+	}
+	err = put(s, &header, sizeof(header));
+	if (err) {
+		raw_sink__free(&s->base);
+		return err;
+	}
+	*out = &s->base;
+	return 0;
+}

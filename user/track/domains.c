@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The book of domains; see domains.h. */
+#include "user/track/domains.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/decode/decode.h"
+#include "user/sinks/json.h"
+
+struct domain_book {
+	struct domain_entry *entries; /* by unique id; DOMAIN_NONE last, if at all */
+	size_t n_entries;
+	size_t room;
+};
+
+int domain_book__new(struct domain_book **out)
+{
+	*out = calloc(1, sizeof(**out));
+	return *out ? 0 : -ENOMEM;
+}
+
+void domain_book__free(struct domain_book *b)
+{
+	if (!b)
+		return;
+	free(b->entries);
+	free(b);
+}
+
+/* The entry of a domain, made in its place if there is none; NULL: no memory. */
+static struct domain_entry *entry_of(struct domain_book *b, uint32_t unique_id)
+{
+	size_t low = 0, high = b->n_entries;
+	struct domain_entry *grown;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (b->entries[middle].unique_id < unique_id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < b->n_entries && b->entries[low].unique_id == unique_id)
+		return &b->entries[low];
+	if (b->n_entries == b->room) {
+		size_t room = b->room ? 2 * b->room : 16;
+
+		grown = realloc(b->entries, room * sizeof(*grown));
+		if (!grown)
+			return NULL;
+		b->entries = grown;
+		b->room = room;
+	}
+	memmove(&b->entries[low + 1], &b->entries[low],
+		(b->n_entries - low) * sizeof(b->entries[0]));
+	memset(&b->entries[low], 0, sizeof(b->entries[0]));
+	b->entries[low].unique_id = unique_id;
+	b->n_entries++;
+	return &b->entries[low];
+}
+
+/* Losses that belong to no domain, if there are any. */
+static int update_none(struct domain_book *b, const struct attachment *a)
+{
+	uint64_t lost[HS_LOSS_CAUSES], any = 0;
+	struct domain_entry *e;
+
+	attachment__losses(a, lost);
+	for (int i = 0; i < HS_LOSS_CAUSES; i++)
+		any |= lost[i];
+	if (!any)
+		return 0;
+	e = entry_of(b, DOMAIN_NONE);
+	if (!e)
+		return -ENOMEM;
+	memcpy(e->now.lost, lost, sizeof(lost));
+	return 0;
+}
+
+int domain_book__update(struct domain_book *b, const struct attachment *a, pid_t tgid)
+{
+	struct domain_stat *stats = NULL;
+	int n = counters__read(a, tgid, &stats), err = 0;
+
+	if (n < 0)
+		return n;
+	for (size_t i = 0; i < b->n_entries; i++)
+		b->entries[i].before = b->entries[i].now;
+	for (int i = 0; i < n && !err; i++) {
+		struct domain_entry *e = entry_of(b, stats[i].unique_id);
+
+		if (!e) {
+			err = -ENOMEM;
+			break;
+		}
+		e->now = stats[i].d;
+		if (e->now.flags & HS_DOMAIN_TERMINATED)
+			counters__forget(a, tgid, e->unique_id);
+	}
+	free(stats);
+	return err ? err : update_none(b, a);
+}
+
+size_t domain_book__entries(const struct domain_book *b, const struct domain_entry **out)
+{
+	*out = b->entries;
+	return b->n_entries;
+}
+
+int domain_book__each_loss(const struct domain_book *b,
+			   int (*each)(void *ctx, uint32_t domain, enum hs_loss cause, uint64_t n),
+			   void *ctx)
+{
+	for (size_t i = 0; i < b->n_entries; i++) {
+		const struct domain_entry *e = &b->entries[i];
+
+		for (int cause = 0; cause < HS_LOSS_CAUSES; cause++) {
+			uint64_t n = e->now.lost[cause] - e->before.lost[cause];
+			int ret = n ? each(ctx, e->unique_id, cause, n) : 0;
+
+			if (ret)
+				return ret;
+		}
+	}
+	return 0;
+}
+
+static json_t *entry_to_json(const struct domain_entry *e)
+{
+	const struct hs_domain *d = &e->now;
+	json_t *o = json_pack("{s:I, s:s, s:b}", "domain", (json_int_t)e->unique_id, "state",
+			      d->flags & HS_DOMAIN_TERMINATED ? "terminated" : "alive", "sampled",
+			      d->flags & HS_DOMAIN_COVERED && d->flags & HS_DOMAIN_BASED);
+	json_t *rest;
+
+	if (!o || json__add_counts(o, "", &d->now) || json__add_counts(o, "base_", &d->base))
+		goto fail;
+	rest = json_pack("{s:I, s:I, s:I, s:I}", "samples_hit", (json_int_t)d->samples_hit,
+			 "samples_kept", (json_int_t)d->samples_kept, "records",
+			 (json_int_t)d->records_kept, "tracked", (json_int_t)d->tracked);
+	if (!rest || json_object_update(o, rest)) {
+		json_decref(rest);
+		goto fail;
+	}
+	json_decref(rest);
+	return o;
+fail:
+	json_decref(o);
+	return NULL;
+}
+
+json_t *domain_book__to_json(const struct domain_book *b)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; array && i < b->n_entries; i++) {
+		if (b->entries[i].unique_id == DOMAIN_NONE)
+			continue;
+		if (json_array_append_new(array, entry_to_json(&b->entries[i]))) {
+			json_decref(array);
+			return NULL;
+		}
+	}
+	return array;
+}
+
+json_t *domain_book__losses_to_json(const struct domain_book *b, bool want_real)
+{
+	json_t *object = json_object();
+
+	for (int cause = 0; object && cause < HS_LOSS_CAUSES; cause++) {
+		uint64_t n = 0;
+
+		for (size_t i = 0; i < b->n_entries; i++)
+			n += b->entries[i].now.lost[cause];
+		if (n && decode__loss_is_real(cause) == want_real &&
+		    json_object_set_new(object, decode__loss_name(cause),
+					json_integer((json_int_t)n))) {
+			json_decref(object);
+			return NULL;
+		}
+	}
+	return object;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The book of domains: their counters and losses, past their end.
+ *
+ * In:   the kernel's table of domains (user/collect/collect.h), read now and then.
+ * Out:  what changed since the last time, for loss records and `stat`; all of it,
+ *       for the summary.
+ */
+#ifndef HEAPSONDE_DOMAINS_H
+#define HEAPSONDE_DOMAINS_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "user/collect/collect.h"
+
+/* Losses that belong to no domain stand under this id. */
+#define DOMAIN_NONE UINT32_MAX
+
+struct domain_entry {
+	uint32_t unique_id;
+	struct hs_domain now;
+	struct hs_domain before; /* at the previous domain_book__update */
+};
+
+struct domain_book;
+
+/* Errors: -ENOMEM. */
+int domain_book__new(struct domain_book **out);
+
+/* NULL is fine. */
+void domain_book__free(struct domain_book *b);
+
+/*
+ * Read the kernel's table for process tgid; forget there what has terminated.
+ * Errors: -ENOMEM.
+ */
+int domain_book__update(struct domain_book *b, const struct attachment *a, pid_t tgid);
+
+/* The entries, by unique id; owned by b, valid until the next update. */
+size_t domain_book__entries(const struct domain_book *b, const struct domain_entry **out);
+
+/*
+ * Call each(ctx, domain, cause, n) for what was lost between the last two
+ * updates; n in the unit of the cause. Stops at the first non-zero return and
+ * returns it.
+ */
+int domain_book__each_loss(const struct domain_book *b,
+			   int (*each)(void *ctx, uint32_t domain, enum hs_loss cause, uint64_t n),
+			   void *ctx);
+
+/* For the summary record: an array of domains; an object of losses by cause that
+ * are real (want_real) or only delays. New references, NULL if memory is short. */
+json_t *domain_book__to_json(const struct domain_book *b);
+json_t *domain_book__losses_to_json(const struct domain_book *b, bool want_real);
+
+#endif /* HEAPSONDE_DOMAINS_H */

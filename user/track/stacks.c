@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of stacks; see stacks.h. */
+#include "user/track/stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+/* A list of frames. */
+struct entry {
+	struct stack stack;
+	uint64_t *slots; /* key */
+	UT_hash_handle hh;
+};
+
+/* What the kernel calls it. */
+struct alias {
+	uint64_t hash; /* key */
+	struct entry *entry;
+	UT_hash_handle hh;
+};
+
+struct stack_table {
+	struct symbolizer *symbolizer; /* borrowed */
+	struct entry *by_frames;
+	struct alias *by_hash;
+	uint32_t last_id;
+};
+
+int stack_table__new(struct stack_table **out, struct symbolizer *symbolizer)
+{
+	struct stack_table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->symbolizer = symbolizer;
+	*out = t;
+	return 0;
+}
+
+static void entry__free(struct entry *e)
+{
+	if (!e)
+		return;
+	free(e->slots);
+	free(e->stack.frames);
+	free(e);
+}
+
+void stack_table__free(struct stack_table *t)
+{
+	struct entry *e, *next_entry;
+	struct alias *a, *next_alias;
+
+	if (!t)
+		return;
+	HASH_ITER(hh, t->by_hash, a, next_alias)
+	{
+		HASH_DEL(t->by_hash, a);
+		free(a);
+	}
+	HASH_ITER(hh, t->by_frames, e, next_entry)
+	{
+		HASH_DEL(t->by_frames, e);
+		entry__free(e);
+	}
+	free(t);
+}
+
+/* A new entry with its names, not yet in the table. */
+static int entry__new(struct stack_table *t, const struct hs_rec_stack *rec, struct entry **out)
+{
+	size_t bytes = rec->depth * sizeof(rec->frames[0]);
+	struct entry *e = calloc(1, sizeof(*e));
+	int n;
+
+	if (!e)
+		return -ENOMEM;
+	e->slots = malloc(bytes);
+	e->stack.frames = calloc(rec->depth, sizeof(e->stack.frames[0]));
+	if (!e->slots || !e->stack.frames)
+		goto fail;
+	memcpy(e->slots, rec->frames, bytes);
+	e->stack.depth = rec->depth;
+	for (uint32_t i = 0; i < rec->depth; i++) {
+		struct stack_frame *f = &e->stack.frames[i];
+
+		f->slot = rec->frames[i];
+		n = symbolizer__resolve(t->symbolizer, f->slot, &f->locations);
+		if (n < 0)
+			goto fail;
+		f->n_locations = n;
+	}
+	*out = e;
+	return 0;
+fail:
+	entry__free(e);
+	return -ENOMEM;
+}
+
+int stack_table__learn(struct stack_table *t, const struct hs_rec_stack *rec,
+		       const struct stack **stack, bool *is_new)
+{
+	size_t bytes = rec->depth * sizeof(rec->frames[0]);
+	struct alias *alias;
+	struct entry *e;
+	int err;
+
+	*is_new = false;
+	HASH_FIND(hh, t->by_frames, rec->frames, bytes, e);
+	if (!e) {
+		err = entry__new(t, rec, &e);
+		if (err)
+			return err;
+		e->stack.id = ++t->last_id;
+		HASH_ADD_KEYPTR(hh, t->by_frames, e->slots, bytes, e);
+		if (!e->hh.tbl) {
+			entry__free(e);
+			return -ENOMEM;
+		}
+		*is_new = true;
+	}
+	HASH_FIND(hh, t->by_hash, &rec->hash, sizeof(rec->hash), alias);
+	if (!alias) {
+		alias = calloc(1, sizeof(*alias));
+		if (!alias)
+			return -ENOMEM;
+		alias->hash = rec->hash;
+		HASH_ADD(hh, t->by_hash, hash, sizeof(alias->hash), alias);
+		if (!alias->hh.tbl) {
+			free(alias);
+			return -ENOMEM;
+		}
+	}
+	alias->entry = e;
+	*stack = &e->stack;
+	return 0;
+}
+
+const struct stack *stack_table__find(const struct stack_table *t, uint64_t hash)
+{
+	struct alias *alias;
+
+	HASH_FIND(hh, t->by_hash, &hash, sizeof(hash), alias);
+	return alias ? &alias->entry->stack : NULL;
+}
