@@ -2,15 +2,15 @@
    Printexc says about each, one line a slot and one line a position:
 
      slot ADDRESS
-     loc NAME<tab>FILE<tab>LINE<tab>START<tab>END<tab>INLINED *)
+     loc NAME<tab>FILE<tab>LINE<tab>END_LINE<tab>START<tab>END<tab>END_OFFSET<tab>INLINED *)
 
 let dump_position s =
   let name = Option.value (Printexc.Slot.name s) ~default:"-" in
   match Printexc.Slot.location s with
   | None -> ()
   | Some l ->
-    Printf.printf "loc %s\t%s\t%d\t%d\t%d\t%b\n" name l.filename l.line_number
-      l.start_char l.end_char (Printexc.Slot.is_inline s)
+    Printf.printf "loc %s\t%s\t%d\t%d\t%d\t%d\t%d\t%b\n" name l.filename
+      l.line_number l.end_line l.start_char l.end_col l.end_char (Printexc.Slot.is_inline s)
 
 (* An entry is the slot's address, shifted right by one. *)
 let dump_entry e =

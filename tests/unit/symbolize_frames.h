@@ -87,7 +87,7 @@ static void put_long(uint8_t *t, size_t at, size_t record, unsigned int flags, u
 	put(t, at, UINT64_C(1) << 63 | (uint64_t)line << 44 | (record - at) | flags, 8);
 	put_distance(t, record, file);
 	put(t, record + 4, start, 2);
-	put(t, record + 6, 7, 2); /* end on the last line: not what we show */
+	put(t, record + 6, 7, 2); /* end on the last line */
 	put(t, record + 8, (uint32_t)end_offset, 4);
 	strcpy((char *)t + record + 12, function);
 }

@@ -54,7 +54,7 @@ static void assert_location(const struct hs_location *l, const char *function, c
 	assert_string_equal(l->file, file);
 	assert_int_equal(l->line, line);
 	assert_int_equal(l->start_char, start);
-	assert_int_equal(l->end_char, end);
+	assert_int_equal(l->end_offset, end);
 	assert_int_equal(l->is_inlined, is_inlined);
 }
 
@@ -89,7 +89,7 @@ static void test_forms(void **state)
 	assert_location(&l[0], "Mod.f", "mod.ml", 4095, 63, 638, true);
 	assert_location(&l[1], "Mod.g", "mod.ml", 0x7FFFF, 65535, 0x3FFFFFFF, true);
 	assert_null(l[2].function); /* as Printexc.Slot.name gives None */
-	assert_int_equal(l[2].end_char, 0);
+	assert_int_equal(l[2].end_offset, 0);
 	assert_false(l[2].is_inlined);
 	/* The same from the debuginfo entry. */
 	assert_int_equal(symbolizer__resolve(f->s, f->base + 520 + 2, &l), 2);

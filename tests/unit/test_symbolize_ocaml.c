@@ -119,9 +119,9 @@ static void assert_same(struct symbolizer *s, const struct expected *e)
 	for (int i = 0; i < e->n && i < n; i++) {
 		char line[4096];
 
-		snprintf(line, sizeof(line), "%s\t%s\t%u\t%u\t%u\t%s",
+		snprintf(line, sizeof(line), "%s\t%s\t%u\t%u\t%u\t%u\t%u\t%s",
 			 l[i].function ? l[i].function : "-", l[i].file ? l[i].file : "-",
-			 l[i].line, l[i].start_char, l[i].end_char,
+			 l[i].line, l[i].end_line, l[i].start_char, l[i].end_char, l[i].end_offset,
 			 l[i].is_inlined ? "true" : "false");
 		assert_string_equal(line, e->locs[i]);
 	}

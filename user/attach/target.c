@@ -115,8 +115,16 @@ int target__domains(const struct target *t, struct sonde_domain_info **out)
 		ret = target__read(t->pid, slots[i], &live[n], sizeof(live[n]));
 		if (ret)
 			goto fail;
-		if (live[n].live)
-			n++;
+		if (!live[n].live)
+			continue;
+		/* Not known to the domain itself yet: ask where the runtime keeps it. */
+		if (live[n].unique_id == UINT32_MAX) {
+			ret = target__read(t->pid, live[n].unique_id_addr, &live[n].unique_id,
+					   sizeof(live[n].unique_id));
+			if (ret)
+				goto fail;
+		}
+		n++;
 	}
 	free(slots);
 	*out = live;
@@ -372,4 +380,17 @@ bool target__same_exe(const struct target *t)
 		return false;
 	/* The same file executed anew is another program: its addresses moved. */
 	return !t->entry || proc__auxv(t->pid, AT_ENTRY, &entry_now) || entry_now == t->entry;
+}
+
+bool target__has_execed(const struct target *t)
+{
+	uint64_t entry_now;
+	struct stat st;
+
+	/* A process on its way out has no executable any more: its pidfd tells. */
+	if (has_ended(t->pidfd) || stat(t->exe_proc, &st))
+		return false;
+	if (st.st_dev != t->exe_dev || st.st_ino != t->exe_ino)
+		return true;
+	return t->entry && !proc__auxv(t->pid, AT_ENTRY, &entry_now) && entry_now != t->entry;
 }

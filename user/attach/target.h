@@ -97,6 +97,12 @@ int target__domains(const struct target *t, struct sonde_domain_info **out);
 bool target__same_exe(const struct target *t);
 
 /*
+ * Does it certainly run another program by now (or the same one anew)? False
+ * while it runs the same one, and also when it has ended.
+ */
+bool target__has_execed(const struct target *t);
+
+/*
  * Read exactly len bytes at addr of the process without stopping it
  * (process_vm_readv). 0 or a negative errno; a short read is -EFAULT.
  */

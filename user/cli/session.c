@@ -282,7 +282,7 @@ static int loop(struct session *s)
 			ret = tick(s);
 			if (ret)
 				return ret;
-			if (!s->reason && !target__same_exe(s->target))
+			if (!s->reason && target__has_execed(s->target))
 				s->reason = END_TARGET_EXECED;
 		}
 		if (n < COLLECT_BATCH) {
@@ -320,8 +320,6 @@ int session__run(struct session *s, struct hs_error *err)
 {
 	int ret = loop(s);
 
-	/* An exiting target unmaps its probes last of all: its pidfd may tell of the
-	 * end a moment before exec does. */
 	if (ret)
 		s->reason = END_ERROR;
 	attachment__detach(s->attachment);

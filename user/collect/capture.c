@@ -54,6 +54,8 @@ static int take_location(struct cursor *c, struct hs_location *l, char **functio
 	l->line = raw.line;
 	l->start_char = raw.start_char;
 	l->end_char = raw.end_char;
+	l->end_line = raw.end_line;
+	l->end_offset = raw.end_offset;
 	l->is_inlined = raw.flags & RAW_LOCATION_INLINED;
 	return 0;
 }

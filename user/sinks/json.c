@@ -74,12 +74,12 @@ static json_t *location(const struct hs_location *l)
 
 	if (!o)
 		return NULL;
-	if (l->line &&
-	    (json_object_set_new(o, "line", json_integer(l->line)) ||
-	     json_object_set_new(o, "start", json_integer(l->start_char)) ||
-	     json_object_set_new(o, "end", json_integer(l->end_char)))) {
-		json_decref(o);
-		return NULL;
+	if (l->line) {
+		json_object_set_new(o, "line", json_integer(l->line));
+		if (l->end_line != l->line)
+			json_object_set_new(o, "end_line", json_integer(l->end_line));
+		json_object_set_new(o, "start", json_integer(l->start_char));
+		json_object_set_new(o, "end", json_integer(l->end_char));
 	}
 	if (l->is_inlined)
 		json_object_set_new(o, "inlined", json_true());
@@ -106,7 +106,7 @@ json_t *json__stack(const struct stack *stack)
 			 frames);
 }
 
-static const char *type_name(const struct hs_event *event)
+const char *json__type_name(const struct hs_event *event)
 {
 	switch (event->type) {
 	case HS_REC_ALLOC:
@@ -186,7 +186,7 @@ json_t *json__event(const struct hs_event *event, const struct stack *stack)
 	const struct hs_record *h = event->h;
 	json_t *o, *rest;
 
-	o = json_pack("{s:s}", "type", type_name(event));
+	o = json_pack("{s:s}", "type", json__type_name(event));
 	if (!o)
 		return NULL;
 	switch (event->type) {

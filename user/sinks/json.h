@@ -28,6 +28,9 @@ json_t *json__stack(const struct stack *stack);
  */
 json_t *json__event(const struct hs_event *event, const struct stack *stack);
 
+/* What the event is called in its `type`; static string. */
+const char *json__type_name(const struct hs_event *event);
+
 /* Add counters to object, each name with prefix before it. 0 or -1. */
 int json__add_counts(json_t *object, const char *prefix, const struct hs_counts *c);
 

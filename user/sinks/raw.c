@@ -70,8 +70,10 @@ static int put_location(struct raw_sink *s, const struct hs_location *l)
 {
 	struct raw_location raw = {
 		.line = l->line,
+		.end_line = l->end_line,
 		.start_char = l->start_char,
 		.end_char = l->end_char,
+		.end_offset = l->end_offset,
 		.flags = (l->is_inlined ? RAW_LOCATION_INLINED : 0) |
 			 (l->function ? RAW_LOCATION_FUNCTION : 0) |
 			 (l->file ? RAW_LOCATION_FILE : 0),

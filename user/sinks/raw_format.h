@@ -49,8 +49,10 @@ struct raw_frame {
 
 struct raw_location {
 	__u32 line;
+	__u32 end_line;
 	__u32 start_char;
 	__u32 end_char;
+	__u32 end_offset;
 	__u32 flags;
 	__u32 function_bytes;
 	__u32 file_bytes;
@@ -59,6 +61,6 @@ struct raw_location {
 _Static_assert(sizeof(struct raw_header) == 16, "raw header");
 _Static_assert(sizeof(struct raw_chunk) == 8, "raw chunk");
 _Static_assert(sizeof(struct raw_frame) == 16, "raw frame");
-_Static_assert(sizeof(struct raw_location) == 24, "raw location");
+_Static_assert(sizeof(struct raw_location) == 32, "raw location");
 
 #endif /* HEAPSONDE_RAW_FORMAT_H */

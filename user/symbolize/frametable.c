@@ -144,16 +144,20 @@ static int decode_entry(struct proc_mem *mem, uint64_t addr, uint64_t word,
 		if (err)
 			return err;
 		pos->line = (uint32_t)bits(word, 44, 19);
+		pos->end_line = pos->line + (uint32_t)bits(word, 26, 18);
 		pos->start_char = r.start;
-		pos->end_char = r.end_offset < 0 ? 0 : (uint32_t)r.end_offset;
+		pos->end_char = r.end;
+		pos->end_offset = r.end_offset < 0 ? 0 : (uint32_t)r.end_offset;
 		pos->function_addr = record + sizeof(r);
 	} else {
 		err = proc_mem__read(mem, record, &r.file, sizeof(r.file));
 		if (err)
 			return err;
 		pos->line = (uint32_t)bits(word, 51, 12);
+		pos->end_line = pos->line + (uint32_t)bits(word, 48, 3);
 		pos->start_char = (uint32_t)bits(word, 42, 6);
-		pos->end_char = (uint32_t)(bits(word, 35, 7) + bits(word, 26, 9));
+		pos->end_char = (uint32_t)bits(word, 35, 7);
+		pos->end_offset = pos->end_char + (uint32_t)bits(word, 26, 9);
 		pos->function_addr = record + sizeof(r.file);
 	}
 	pos->file_addr = record + (uint64_t)(int64_t)r.file;

@@ -24,8 +24,10 @@ struct frame_position {
 	uint64_t function_addr;
 	uint64_t file_addr;
 	uint32_t line;
-	uint32_t start_char; /* from the start of that line */
-	uint32_t end_char;   /* the same: more than the line has, if it ends further down */
+	uint32_t end_line;
+	uint32_t start_char; /* from the start of line */
+	uint32_t end_char;   /* from the start of end_line */
+	uint32_t end_offset; /* the same place, from the start of line */
 };
 
 /* What is known about a slot. */

@@ -195,7 +195,9 @@ static int read_positions(struct symbolizer *s, const struct frame_info *info,
 			break;
 		l->line = p->line;
 		l->start_char = p->start_char;
+		l->end_line = p->end_line;
 		l->end_char = p->end_char;
+		l->end_offset = p->end_offset;
 		l->is_inlined = true;
 		n++;
 	}
