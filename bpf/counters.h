@@ -61,7 +61,8 @@ static __always_inline void domain_lost(struct hs_domain *d, enum hs_loss cause,
 
 /*
  * Take over the counters of a GC event. The first one at which the domain
- * samples for us is the base: what is allocated from there on is sampled.
+ * samples for us is the base: what is allocated from there on is sampled. Where
+ * only counters are wanted the base is the first event of all.
  */
 static __always_inline void domain_count(struct hs_domain *d, const struct sonde_gc *gc)
 {
@@ -74,7 +75,7 @@ static __always_inline void domain_count(struct hs_domain *d, const struct sonde
 	d->now.major_collections = gc->major_collections;
 	if (d->flags & HS_DOMAIN_BASED || !profile)
 		return;
-	if (profile->tier < SONDE_TIERS && gc->tier_mask & 1u << (profile->tier & 31)) {
+	if (profile->tier >= SONDE_TIERS || gc->tier_mask & 1u << (profile->tier & 31)) {
 		d->base = d->now;
 		d->flags |= HS_DOMAIN_BASED;
 	}

@@ -101,14 +101,6 @@ static int begin(struct stat_session *s, const struct options *o, struct hs_erro
 	return attachment__new(&s->attachment, s->target, &attach, &kernel, err);
 }
 
-/* Counters that begin when we first see a domain have no "before". */
-static uint64_t delta(const struct domain_entry *e, uint64_t now, uint64_t before)
-{
-	bool is_first = e->before.now.minor_collections == 0 && e->before.now.minor_words == 0;
-
-	return is_first && e->now.now.minor_collections > 1 ? 0 : now - before;
-}
-
 static void print_heading(void)
 {
 	printf("%8s %-10s %14s %14s %14s %8s %8s\n", "DOMAIN", "STATE", "MINOR-WORDS",
@@ -124,6 +116,9 @@ static void print_interval(struct stat_session *s)
 	for (size_t i = 0; i < n; i++, e++) {
 		const struct hs_counts *now = &e->now.now, *before = &e->before.now;
 
+		/* In the first interval of a domain count from its first event. */
+		if (!(e->before.flags & HS_DOMAIN_BASED))
+			before = &e->now.base;
 		if (e->unique_id == DOMAIN_NONE)
 			continue;
 		if (e->now.flags & HS_DOMAIN_TERMINATED && e->before.flags & HS_DOMAIN_TERMINATED)
@@ -131,15 +126,14 @@ static void print_interval(struct stat_session *s)
 		if (s->n_lines++ % HEADER_EVERY == 0)
 			print_heading();
 		/* major_words holds the promoted ones; a column shows the direct ones. */
-		printf("%8" PRIu32 " %-10s %14" PRIu64 " %14" PRIu64 " %14" PRIu64 " %8" PRIu64
-		       " %8" PRIu64 "\n",
+		printf("%8" PRIu32 " %-10s %14llu %14llu %14llu %8llu %8llu\n",
 		       e->unique_id, e->now.flags & HS_DOMAIN_TERMINATED ? "terminated" : "alive",
-		       delta(e, now->minor_words, before->minor_words),
-		       delta(e, now->promoted_words, before->promoted_words),
-		       delta(e, now->major_words - now->promoted_words,
-			     before->major_words - before->promoted_words),
-		       delta(e, now->minor_collections, before->minor_collections),
-		       delta(e, now->major_collections, before->major_collections));
+		       now->minor_words - before->minor_words,
+		       now->promoted_words - before->promoted_words,
+		       now->major_words - now->promoted_words -
+			       (before->major_words - before->promoted_words),
+		       now->minor_collections - before->minor_collections,
+		       now->major_collections - before->major_collections);
 	}
 }
 
