@@ -99,7 +99,7 @@ demo:
 	scripts/demo
 
 format:
-	clang-format -i bpf/*.[ch] user/*/*.[ch] tests/unit/*.[ch] runtime/*.[ch]
+	clang-format-19 -i bpf/*.[ch] user/*/*.[ch] tests/unit/*.[ch]
 
 clean:
 	rm -rf $(B)

@@ -131,8 +131,9 @@ int hs_domain_terminate(struct pt_regs *ctx)
 	walk_young(&w);
 	walk_end(&w);
 	orphan_major(d);
-	d->flags |= HS_DOMAIN_TERMINATED;
 	domain_tell(d, &gc, HS_REC_DOMAIN_TERMINATE);
+	/* Last of all: user space may take the entry away from here on. */
+	d->flags |= HS_DOMAIN_TERMINATED;
 	return 0;
 }
 

@@ -342,12 +342,12 @@ static __always_inline void walk_young(struct walk *w)
 }
 
 /* Take the list of major blocks and rebuild it. */
-#define WALK_MAJOR(w, step)                                                                    \
-	do {                                                                                   \
-		(w)->d->cursor = (w)->d->major_head;                                           \
-		(w)->d->major_head = 0;                                                        \
-		if ((w)->d->cursor)                                                            \
-			bpf_loop(WALK_MAX, step, w, 0);                                        \
+#define WALK_MAJOR(w, step)                                                                        \
+	do {                                                                                       \
+		(w)->d->cursor = (w)->d->major_head;                                               \
+		(w)->d->major_head = 0;                                                            \
+		if ((w)->d->cursor)                                                                \
+			bpf_loop(WALK_MAX, step, w, 0);                                            \
 	} while (0)
 
 /* Hand the major blocks of a domain that goes over to whoever comes next. */
@@ -366,13 +366,13 @@ static __always_inline void orphan_major(struct hs_domain *d)
 }
 
 /* The same for what terminated domains have left: it is this domain's then. */
-#define WALK_ORPHANS(w, step)                                                                  \
-	do {                                                                                   \
-		if (!*(volatile __u64 *)&orphan_blocks)                                        \
-			break;                                                                 \
-		(w)->d->cursor = (__u32)__sync_lock_test_and_set(&orphan_blocks, 0);           \
-		(w)->is_adopting = 1;                                                          \
-		bpf_loop(WALK_MAX, step, w, 0);                                                \
+#define WALK_ORPHANS(w, step)                                                                      \
+	do {                                                                                       \
+		if (!*(volatile __u64 *)&orphan_blocks)                                            \
+			break;                                                                     \
+		(w)->d->cursor = (__u32)__sync_lock_test_and_set(&orphan_blocks, 0);               \
+		(w)->is_adopting = 1;                                                              \
+		bpf_loop(WALK_MAX, step, w, 0);                                                    \
 	} while (0)
 
 #endif /* HEAPSONDE_LIFETIMES_H */

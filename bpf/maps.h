@@ -75,8 +75,8 @@ struct {
  * the high half a number that changes with each removal, so that a compare-and-
  * swap cannot take an old head for the present one.
  */
-__u64 free_blocks; /* entries of `blocks` given back */
-__u32 fresh_blocks; /* entries of `blocks` never used so far, counted up */
+__u64 free_blocks;   /* entries of `blocks` given back */
+__u32 fresh_blocks;  /* entries of `blocks` never used so far, counted up */
 __u64 orphan_blocks; /* tracked major blocks of domains that have terminated */
 
 /* Losses that cannot be told of any domain, by cause. */

@@ -34,7 +34,7 @@ struct hs_record {
 	__u32 size_bytes; /* of the whole record */
 	__u64 time_ns;    /* CLOCK_MONOTONIC */
 	__u32 profile;
-	__u32 domain;     /* unique id of the domain that owns the block */
+	__u32 domain; /* unique id of the domain that owns the block */
 	__u32 tgid;
 	__u32 tid;
 };
@@ -43,15 +43,15 @@ enum hs_heap { HS_HEAP_MINOR = 0, HS_HEAP_MAJOR = 1 };
 
 struct hs_rec_alloc {
 	struct hs_record h;
-	__u64 id;          /* of the block, >= 1, unique in its profile */
-	__u64 size_words;  /* without the header */
-	__u64 n_samples;   /* at the profile's rate, >= 1 */
-	__u64 stack_hash;  /* of the HS_REC_STACK sent before; 0: empty stack */
-	__u8 source;       /* enum sonde_source */
-	__u8 heap;         /* enum hs_heap */
-	__u8 is_tracked;   /* 1: later records for this id may come */
+	__u64 id;         /* of the block, >= 1, unique in its profile */
+	__u64 size_words; /* without the header */
+	__u64 n_samples;  /* at the profile's rate, >= 1 */
+	__u64 stack_hash; /* of the HS_REC_STACK sent before; 0: empty stack */
+	__u8 source;      /* enum sonde_source */
+	__u8 heap;        /* enum hs_heap */
+	__u8 is_tracked;  /* 1: later records for this id may come */
 	__u8 reserved8;
-	__u32 depth;       /* frames of the stack */
+	__u32 depth; /* frames of the stack */
 };
 
 /* A call stack, sent once (or again, if the kernel forgot it). */
@@ -92,15 +92,15 @@ struct hs_rec_domain {
  * Why something was lost. Names for people: hs_loss_name in user/decode.
  */
 enum hs_loss {
-	HS_LOSS_RING_FULL = 0,    /* samples not reported: ring buffer full */
-	HS_LOSS_STACK_RING_FULL,  /* stacks not sent: ring buffer full */
-	HS_LOSS_BLOCKS_FULL,      /* blocks not followed: block table full */
-	HS_LOSS_STACKS_FULL,      /* stacks sent again: stack table full */
-	HS_LOSS_READ_FAILED,      /* samples not reported: unreadable or malformed */
-	HS_LOSS_FATE_UNKNOWN,     /* blocks dropped: header unreadable at a GC */
-	HS_LOSS_EVENT_RING_FULL,  /* lifetime events delayed: ring buffer full */
-	HS_LOSS_EVENTS_DROPPED,   /* domain or exit records not sent */
-	HS_LOSS_DOMAINS_FULL,     /* events of domains that found no room */
+	HS_LOSS_RING_FULL = 0,   /* samples not reported: ring buffer full */
+	HS_LOSS_STACK_RING_FULL, /* stacks not sent: ring buffer full */
+	HS_LOSS_BLOCKS_FULL,     /* blocks not followed: block table full */
+	HS_LOSS_STACKS_FULL,     /* stacks sent again: stack table full */
+	HS_LOSS_READ_FAILED,     /* samples not reported: unreadable or malformed */
+	HS_LOSS_FATE_UNKNOWN,    /* blocks dropped: header unreadable at a GC */
+	HS_LOSS_EVENT_RING_FULL, /* lifetime events delayed: ring buffer full */
+	HS_LOSS_EVENTS_DROPPED,  /* domain or exit records not sent */
+	HS_LOSS_DOMAINS_FULL,    /* events of domains that found no room */
 	HS_LOSS_CAUSES
 };
 
@@ -110,26 +110,26 @@ struct hs_domain_key {
 	__u32 unique_id;
 };
 
-#define HS_DOMAIN_COVERED 1u    /* the profile samples this domain */
-#define HS_DOMAIN_BASED 2u      /* `base` is set */
+#define HS_DOMAIN_COVERED 1u /* the profile samples this domain */
+#define HS_DOMAIN_BASED 2u   /* `base` is set */
 #define HS_DOMAIN_TERMINATED 4u
 
 struct hs_domain {
-	__u32 flags;     /* HS_DOMAIN_* */
+	__u32 flags; /* HS_DOMAIN_* */
 	__u32 domain_id;
 	__u32 profile;
-	__u32 tid;       /* thread seen last */
+	__u32 tid; /* thread seen last */
 	/* Lists of tracked blocks: indices into the map `blocks`, 0 = end. */
 	__u32 young_head;
 	__u32 major_head;
 	__u32 major_tail;
-	__u32 cursor;    /* of the walk in progress */
+	__u32 cursor; /* of the walk in progress */
 	struct hs_counts now;
-	struct hs_counts base;  /* when this domain began to sample for us */
-	__u64 samples_hit;      /* n_samples fired by the tier probe */
-	__u64 samples_kept;     /* n_samples after thinning and filters */
-	__u64 records_kept;     /* alloc records sent */
-	__u64 tracked;          /* blocks on the lists now */
+	struct hs_counts base; /* when this domain began to sample for us */
+	__u64 samples_hit;     /* n_samples fired by the tier probe */
+	__u64 samples_kept;    /* n_samples after thinning and filters */
+	__u64 records_kept;    /* alloc records sent */
+	__u64 tracked;         /* blocks on the lists now */
 	__u64 lost[HS_LOSS_CAUSES];
 };
 

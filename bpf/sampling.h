@@ -49,9 +49,8 @@ static __always_inline __u64 thin(__u64 n, __u64 p)
 
 static __always_inline bool sample_is_sane(const struct sonde_sample *s)
 {
-	return s->n_samples >= 1 && s->n_samples <= N_SAMPLES_MAX &&
-	       s->source < SONDE_SRC_COUNT && s->is_young <= 1 && s->depth <= SONDE_STACK_MAX &&
-	       !(s->block & 7);
+	return s->n_samples >= 1 && s->n_samples <= N_SAMPLES_MAX && s->source < SONDE_SRC_COUNT &&
+	       s->is_young <= 1 && s->depth <= SONDE_STACK_MAX && !(s->block & 7);
 }
 
 static __always_inline int sample_fire(__u64 at)
@@ -104,8 +103,7 @@ static __always_inline int sample_fire(__u64 at)
 	rec->is_tracked = 0;
 	rec->reserved8 = 0;
 	rec->depth = depth;
-	if (profile->flags & HS_PROFILE_LIFETIMES &&
-	    !block_track(d, s.block, rec->id, s.is_young))
+	if (profile->flags & HS_PROFILE_LIFETIMES && !block_track(d, s.block, rec->id, s.is_young))
 		rec->is_tracked = 1;
 	bpf_ringbuf_submit(rec, BPF_RB_NO_WAKEUP);
 	d->samples_kept += kept;

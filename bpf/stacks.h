@@ -19,32 +19,31 @@
  * bpf_ringbuf_reserve wants a constant size: one of three, so that the usual
  * stack does not take the room of the longest. The record says its true size.
  */
-#define STACK_SEND(name, max_frames)                                                          \
-	static __noinline int name(struct hs_domain *d, const struct sonde_sample *s,          \
-				   __u64 frames, __u32 depth)                                  \
-	{                                                                                      \
-		struct hs_rec_stack *rec;                                                      \
-		__u32 bytes = depth * sizeof(__u64);                                           \
-                                                                                               \
-		if (!d || !s || bytes > (max_frames) * sizeof(__u64))                          \
-			return -1;                                                             \
-		rec = bpf_ringbuf_reserve(&ring,                                               \
-					  sizeof(*rec) + (max_frames) * sizeof(__u64), 0);     \
-		if (!rec) {                                                                    \
-			domain_lost(d, HS_LOSS_STACK_RING_FULL, 1);                            \
-			return -1;                                                             \
-		}                                                                              \
-		record_begin(&rec->h, HS_REC_STACK, sizeof(*rec) + bytes, 0, s->unique_id);    \
-		rec->hash = s->stack_hash;                                                     \
-		rec->depth = depth;                                                            \
-		rec->reserved = 0;                                                             \
-		if (bpf_probe_read_user(rec->frames, bytes, (void *)frames)) {                 \
-			bpf_ringbuf_discard(rec, BPF_RB_NO_WAKEUP);                                           \
-			domain_lost(d, HS_LOSS_READ_FAILED, 1);                                \
-			return -1;                                                             \
-		}                                                                              \
-		bpf_ringbuf_submit(rec, BPF_RB_NO_WAKEUP);                                                    \
-		return 0;                                                                      \
+#define STACK_SEND(name, max_frames)                                                               \
+	static __noinline int name(struct hs_domain *d, const struct sonde_sample *s,              \
+				   __u64 frames, __u32 depth)                                      \
+	{                                                                                          \
+		struct hs_rec_stack *rec;                                                          \
+		__u32 bytes = depth * sizeof(__u64);                                               \
+                                                                                                   \
+		if (!d || !s || bytes > (max_frames) * sizeof(__u64))                              \
+			return -1;                                                                 \
+		rec = bpf_ringbuf_reserve(&ring, sizeof(*rec) + (max_frames) * sizeof(__u64), 0);  \
+		if (!rec) {                                                                        \
+			domain_lost(d, HS_LOSS_STACK_RING_FULL, 1);                                \
+			return -1;                                                                 \
+		}                                                                                  \
+		record_begin(&rec->h, HS_REC_STACK, sizeof(*rec) + bytes, 0, s->unique_id);        \
+		rec->hash = s->stack_hash;                                                         \
+		rec->depth = depth;                                                                \
+		rec->reserved = 0;                                                                 \
+		if (bpf_probe_read_user(rec->frames, bytes, (void *)frames)) {                     \
+			bpf_ringbuf_discard(rec, BPF_RB_NO_WAKEUP);                                \
+			domain_lost(d, HS_LOSS_READ_FAILED, 1);                                    \
+			return -1;                                                                 \
+		}                                                                                  \
+		bpf_ringbuf_submit(rec, BPF_RB_NO_WAKEUP);                                         \
+		return 0;                                                                          \
 	}
 
 STACK_SEND(stack_send_32, 32)

@@ -15,14 +15,14 @@
 #define HS_PROFILE_ALL_DOMAINS 4u /* cover domains that are not listed */
 
 struct hs_profile {
-	__u64 keep_p;    /* probability of keeping a tier's sample, in 2^-32 */
-	__u64 next_id;   /* id of the last block, counted up by the kernel */
-	__u32 number;    /* of the profile, >= 1 */
-	__u32 flags;     /* HS_PROFILE_* */
-	__u32 tier;      /* the tier attached: rate = 2^-tier * keep_p / 2^32 */
-	__u32 depth;     /* frames per stack, <= SONDE_STACK_MAX */
-	__u32 heaps;     /* bit h: report blocks born in enum hs_heap h */
-	__u32 sources;   /* bit s: report blocks of enum sonde_source s */
+	__u64 keep_p;  /* probability of keeping a tier's sample, in 2^-32 */
+	__u64 next_id; /* id of the last block, counted up by the kernel */
+	__u32 number;  /* of the profile, >= 1 */
+	__u32 flags;   /* HS_PROFILE_* */
+	__u32 tier;    /* the tier attached: rate = 2^-tier * keep_p / 2^32 */
+	__u32 depth;   /* frames per stack, <= SONDE_STACK_MAX */
+	__u32 heaps;   /* bit h: report blocks born in enum hs_heap h */
+	__u32 sources; /* bit s: report blocks of enum sonde_source s */
 };
 
 _Static_assert(sizeof(struct hs_profile) == 40, "hs profile");

@@ -20,8 +20,8 @@
 #define RESERVED_BYTES (UINT64_C(8) << 30)
 #define TABLE_AT (UINT64_C(3) << 30)
 
-static const struct frame_layout layout8 = {8, 8, 10, 12};
-static const struct frame_layout layout4 = {4, 4, 6, 8};
+static const struct frame_layout layout8 = { 8, 8, 10, 12 };
+static const struct frame_layout layout4 = { 4, 4, 6, 8 };
 
 /*
  * Around the table is an empty file: /proc/PID/mem reads even what is PROT_NONE, but

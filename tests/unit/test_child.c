@@ -22,7 +22,7 @@ static struct child *start(char *const argv[])
 
 static struct child *start_sh(const char *script)
 {
-	char *argv[] = {"sh", "-c", (char *)script, NULL};
+	char *argv[] = { "sh", "-c", (char *)script, NULL };
 
 	return start(argv);
 }
@@ -91,7 +91,7 @@ static void leaves_nothing_behind(void **state)
 
 static void expect_failure(char *cmd, int code, const char *text)
 {
-	char *argv[] = {cmd, NULL};
+	char *argv[] = { cmd, NULL };
 	struct child *c = (void *)1;
 
 	assert_int_equal(child__start(&c, argv, &err), code);
@@ -280,7 +280,7 @@ static void starts_with_clean_signals(void **state)
 /* The purpose of it all: a held program can be looked at, before it has begun. */
 static void held_program_can_be_opened(void **state)
 {
-	char *argv[] = {(char *)program__path("pie"), NULL};
+	char *argv[] = { (char *)program__path("pie"), NULL };
 	struct sonde_domain_info *domains;
 	struct target *t;
 	struct child *c;
@@ -309,7 +309,7 @@ static void held_program_can_be_opened(void **state)
 /* Signals in the middle of starting: either it starts or it says that it did not. */
 static void survives_signals_while_starting(void **state)
 {
-	char *argv[] = {"/bin/true", NULL};
+	char *argv[] = { "/bin/true", NULL };
 	int status;
 	pid_t nuisance;
 
@@ -318,7 +318,7 @@ static void survives_signals_while_starting(void **state)
 	if (!nuisance) {
 		/* PIDs follow each other: whatever we start next is hit. */
 		pid_t parent = getppid();
-		static const int sigs[] = {SIGSTOP, SIGCONT, SIGTRAP, SIGWINCH};
+		static const int sigs[] = { SIGSTOP, SIGCONT, SIGTRAP, SIGWINCH };
 
 		for (unsigned i = 0;; i++)
 			for (pid_t pid = getpid() + 1; pid < getpid() + 120; pid++) {

@@ -13,12 +13,12 @@ static void parses_rates(void **state)
 		const char *text;
 		double rate;
 	} good[] = {
-		{"1", 1},	{"2^-0", 1}, {"2^-13", 1.0 / 8192}, {"0.00037", 0.00037},
-		{"1e-6", 1e-6}, {".5", 0.5}, {"2^-60", 0x1p-60},    {"1.0", 1},
+		{ "1", 1 },       { "2^-0", 1 }, { "2^-13", 1.0 / 8192 }, { "0.00037", 0.00037 },
+		{ "1e-6", 1e-6 }, { ".5", 0.5 }, { "2^-60", 0x1p-60 },    { "1.0", 1 },
 	};
 	static const char *const bad[] = {
-		"",	"0",	"0.0",	 "-1",	   "1.0001", "2",     "nan",
-		"inf",	"2^13", "2^-",	 "2^-x",   "2^-61",  "2^--1", " 0.5",
+		"",     "0",    "0.0",   "-1",     "1.0001", "2",     "nan",
+		"inf",  "2^13", "2^-",   "2^-x",   "2^-61",  "2^--1", " 0.5",
 		"0.5 ", "0x.8", "1e-6x", "1e-999", "2^-13x", "1/2",
 	};
 	double rate;
@@ -41,24 +41,24 @@ static void parses_sizes(void **state)
 		const char *text;
 		uint64_t bytes;
 	} good[] = {
-		{"1", 1},	   {"512k", 512 << 10}, {"512K", 512 << 10},
-		{"3M", 3 << 20},   {"1G", 1 << 30},	{"2T", 2ull << 40},
-		{"8MiB", 8 << 20}, {"4kB", 4096},	{"18446744073709551615", UINT64_MAX},
+		{ "1", 1 },          { "512k", 512 << 10 }, { "512K", 512 << 10 },
+		{ "3M", 3 << 20 },   { "1G", 1 << 30 },     { "2T", 2ull << 40 },
+		{ "8MiB", 8 << 20 }, { "4kB", 4096 },       { "18446744073709551615", UINT64_MAX },
 	};
-	static const char *const bad[] = {"",
-					  "0",
-					  "0k",
-					  "-1",
-					  "k",
-					  "1.5M",
-					  "1 k",
-					  "1m",
-					  "1Mx",
-					  "0x10",
-					  "1b",
-					  "16777216T",
-					  "18446744073709551616",
-					  "+1"};
+	static const char *const bad[] = { "",
+					   "0",
+					   "0k",
+					   "-1",
+					   "k",
+					   "1.5M",
+					   "1 k",
+					   "1m",
+					   "1Mx",
+					   "0x10",
+					   "1b",
+					   "16777216T",
+					   "18446744073709551616",
+					   "+1" };
 	uint64_t bytes = 42;
 
 	(void)state;
@@ -77,10 +77,10 @@ static void parses_durations(void **state)
 	static const struct {
 		const char *text;
 		double seconds;
-	} good[] = {{"2.5", 2.5},   {"10s", 10},  {"1m", 60},
-		    {"500ms", 0.5}, {"2h", 7200}, {"1e1", 10}};
-	static const char *const bad[] = {"",	 "0",	"-1",  "s",	"1d",
-					  "1 s", "inf", "nan", "1e300", "10S"};
+	} good[] = { { "2.5", 2.5 },   { "10s", 10 },  { "1m", 60 },
+		     { "500ms", 0.5 }, { "2h", 7200 }, { "1e1", 10 } };
+	static const char *const bad[] = { "",    "0",   "-1",  "s",     "1d",
+					   "1 s", "inf", "nan", "1e300", "10S" };
 	double seconds = 42;
 	int n = 42;
 
@@ -106,7 +106,7 @@ static void parses_durations(void **state)
 /* Run a command in a process of its own; its output. Returns its exit status. */
 static int run_command(int (*cmd)(int, char **), char *arg, const char *out, const char *errors)
 {
-	char *argv[] = {"heapsonde list", arg, NULL};
+	char *argv[] = { "heapsonde list", arg, NULL };
 	int status;
 	pid_t pid;
 
@@ -137,7 +137,7 @@ static bool find_line(const char *file, const char *text, char *line, size_t siz
 
 static void lists_processes(void **state)
 {
-	char *argv[] = {(char *)program__path("listed"), "b\nc", NULL};
+	char *argv[] = { (char *)program__path("listed"), "b\nc", NULL };
 	const char *out = program__path("out"), *errors = program__path("errors");
 	char line[4096], heading[4096], pid[32];
 	struct running r, plain;

@@ -12,7 +12,7 @@ static struct hs_error err;
 
 static void expect_ocaml(const char *name, enum target_kind kind)
 {
-	char *argv[] = {(char *)program__path(name), NULL};
+	char *argv[] = { (char *)program__path(name), NULL };
 	struct running r = program__run(argv);
 	struct target *t;
 

@@ -193,7 +193,7 @@ static void names_what_is_missing(void **state)
 
 static void recognizes_the_ten_byte_nop(void **state)
 {
-	static const unsigned char site[] = {0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0};
+	static const unsigned char site[] = { 0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 };
 	int fd = open(program__path("nops"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
 	(void)state;
@@ -238,7 +238,7 @@ static void survives_damage(void **state)
 		memcpy(bad, good, (size_t)size);
 		for (int i = rand_r(&seed) % 4; i >= 0; i--) {
 			/* Everything, or the ELF header, or the last tables. */
-			static const unsigned from[] = {0, 0, 1}, span[] = {1, 64, 3};
+			static const unsigned from[] = { 0, 0, 1 }, span[] = { 1, 64, 3 };
 			unsigned where = (unsigned)rand_r(&seed), part = where / 7 % 3;
 			size_t start = from[part] ? (size_t)size * 2 / 3 : 0;
 			size_t len = part == 1 ? span[1] : (size_t)size / span[part];

@@ -183,7 +183,7 @@ static void test_symbol_relative(void **state)
 static void test_malformed(void **state)
 {
 	/* In a file, where it is certain for ever. */
-	static const uint64_t return_to_c[2] = {0, 0xFFFF};
+	static const uint64_t return_to_c[2] = { 0, 0xFFFF };
 	struct fixture *f = *state;
 	const struct hs_location *l;
 	size_t end = TABLE_BYTES;
@@ -195,9 +195,9 @@ static void test_malformed(void **state)
 	assert_unknown(f->s, UINT64_MAX - 3);
 	assert_unknown(f->s, UINT64_MAX - 1);
 	assert_unknown(f->s, INT64_MAX - 3);
-	assert_unknown(f->s, f->base + end);	 /* in the guard page */
+	assert_unknown(f->s, f->base + end);     /* in the guard page */
 	assert_unknown(f->s, f->base + end - 8); /* descriptor cut off */
-	assert_unknown(f->s, f->base + 1);	 /* misaligned */
+	assert_unknown(f->s, f->base + 1);       /* misaligned */
 	assert_unknown(f->s, f->base + 3);
 
 	for (int i = 0; i < 2; i++)
@@ -317,12 +317,12 @@ static void test_noise(void **state)
 static void test_new_fails(void **state)
 {
 	static const struct frame_layout bad[] = {
-		{0, 8, 10, 12},
-		{16, 16, 18, 20},
-		{8, 4, 10, 12},
-		{8, 8, 0xFFFF, 12},
+		{ 0, 8, 10, 12 },
+		{ 16, 16, 18, 20 },
+		{ 8, 4, 10, 12 },
+		{ 8, 8, 0xFFFF, 12 },
 	};
-	struct hs_error err = {""};
+	struct hs_error err = { "" };
 	struct symbolizer *s;
 	pid_t child;
 
@@ -335,7 +335,7 @@ static void test_new_fails(void **state)
 	child = fork();
 	if (!child)
 		_exit(0);
-	waitid(P_PID, (id_t)child, &(siginfo_t){0}, WEXITED | WNOWAIT);
+	waitid(P_PID, (id_t)child, &(siginfo_t){ 0 }, WEXITED | WNOWAIT);
 	assert_int_equal(symbolizer__new(&s, child, &layout8, &err), -ESRCH); /* zombie */
 	waitpid(child, NULL, 0);
 }

@@ -19,7 +19,7 @@
 
 #define NOBODY 65534
 
-static const struct frame_layout layout = {8, 8, 10, 12};
+static const struct frame_layout layout = { 8, 8, 10, 12 };
 static char dir[] = "/tmp/heapsonde-symbolize-XXXXXX";
 static bool have_ocaml;
 static struct program program;
@@ -90,14 +90,14 @@ static void start(const char *name, uid_t uid)
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/%s/prog", dir, name);
-	assert_true(program__start(&program, (char *[]){path, NULL}, uid));
+	assert_true(program__start(&program, (char *[]){ path, NULL }, uid));
 	assert_true(program__listen(&program));
 	assert_true(program.n > 100);
 }
 
 static struct symbolizer *look_at(pid_t pid)
 {
-	struct hs_error err = {""};
+	struct hs_error err = { "" };
 	struct symbolizer *s;
 
 	if (symbolizer__new(&s, pid, &layout, &err))
@@ -289,7 +289,7 @@ static void test_unprivileged(void **state)
 
 static void test_not_allowed(void **state)
 {
-	struct hs_error err = {""};
+	struct hs_error err = { "" };
 	struct symbolizer *s;
 	int code;
 
@@ -320,7 +320,7 @@ static void test_dynlink(void **state)
 			 0);
 	snprintf(host, sizeof(host), "%s/dyn/host", dir);
 	snprintf(plugin, sizeof(plugin), "%s/dyn/plugin.cmxs", dir);
-	assert_true(program__start(&program, (char *[]){host, plugin, NULL}, 0));
+	assert_true(program__start(&program, (char *[]){ host, plugin, NULL }, 0));
 	assert_true(program__listen(&program));
 	s = look_at(program.pid);
 	program__go_on(&program);

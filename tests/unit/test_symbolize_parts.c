@@ -25,8 +25,8 @@
 static void test_learn(void **state)
 {
 	struct hs_location given[2] = {
-		{.function = "A.f", .file = "a.ml", .line = 1, .is_inlined = true},
-		{.function = "B.\ng", .start_char = 3, .end_char = 4},
+		{ .function = "A.f", .file = "a.ml", .line = 1, .is_inlined = true },
+		{ .function = "B.\ng", .start_char = 3, .end_char = 4 },
 	};
 	const struct hs_location *l, *old;
 	struct symbolizer *s;
@@ -45,7 +45,7 @@ static void test_learn(void **state)
 	assert_int_equal(symbolizer__learn(s, 8, given + 1, 1), 0);
 	assert_int_equal(symbolizer__resolve(s, 8, &l), 1);
 	assert_ptr_equal(l[0].function, old[1].function); /* stored once */
-	assert_string_equal(old[0].function, "A.f");	  /* still there */
+	assert_string_equal(old[0].function, "A.f");      /* still there */
 	assert_int_equal(symbolizer__learn(s, 8, given, 0), -EINVAL);
 	assert_int_equal(symbolizer__learn(s, 8, given, 65), -EINVAL);
 	symbolizer__free(s);
@@ -55,7 +55,7 @@ static void test_learn(void **state)
 /* Memory is limited: what comes too late is refused, what is known stays. */
 static void test_full(void **state)
 {
-	static const struct hs_location given[64] = {{.function = "A.f"}};
+	static const struct hs_location given[64] = { { .function = "A.f" } };
 	const struct hs_location *l;
 	struct symbolizer *s;
 	uint64_t slot = 0;
@@ -77,26 +77,26 @@ static void test_full(void **state)
 static void test_names(void **state)
 {
 	static const char *const pairs[][2] = {
-		{"camlFoo.bar_123", "Foo.bar"},
-		{"camlFoo.$3e$3e$3d_273", "Foo.>>="},
-		{"camlFoo.f$27_363", "Foo.f'"},
-		{"camlMylib__Inner.go_270", "Mylib__Inner.go"},
-		{"camlFoo.x_1_270", "Foo.x_1"},
-		{"camlFoo.bar_123_code", "Foo.bar"},
-		{"camlFoo.entry", "Foo.entry"},
-		{"camlFoo.f$", "Foo.f$"},
-		{"camlFoo.f$2", "Foo.f$2"},
-		{"camlFoo.f$00_1", "Foo.f$00"},
-		{"camlFoo._12", "Foo._12"},
-		{"camlFoo__bar_123", "Foo.bar"},
-		{"camlLib__Foo__bar__baz_123", "Lib__Foo.bar__baz"},
-		{"camlFoo__$3e_1", "Foo.>"},
-		{"camlFoo", "camlFoo"},
-		{"caml_alloc_shr", "caml_alloc_shr"},
-		{"caml_system.frametable", "caml_system.frametable"},
-		{"main", "main"},
-		{"cam", "cam"},
-		{"", ""},
+		{ "camlFoo.bar_123", "Foo.bar" },
+		{ "camlFoo.$3e$3e$3d_273", "Foo.>>=" },
+		{ "camlFoo.f$27_363", "Foo.f'" },
+		{ "camlMylib__Inner.go_270", "Mylib__Inner.go" },
+		{ "camlFoo.x_1_270", "Foo.x_1" },
+		{ "camlFoo.bar_123_code", "Foo.bar" },
+		{ "camlFoo.entry", "Foo.entry" },
+		{ "camlFoo.f$", "Foo.f$" },
+		{ "camlFoo.f$2", "Foo.f$2" },
+		{ "camlFoo.f$00_1", "Foo.f$00" },
+		{ "camlFoo._12", "Foo._12" },
+		{ "camlFoo__bar_123", "Foo.bar" },
+		{ "camlLib__Foo__bar__baz_123", "Lib__Foo.bar__baz" },
+		{ "camlFoo__$3e_1", "Foo.>" },
+		{ "camlFoo", "camlFoo" },
+		{ "caml_alloc_shr", "caml_alloc_shr" },
+		{ "caml_system.frametable", "caml_system.frametable" },
+		{ "main", "main" },
+		{ "cam", "cam" },
+		{ "", "" },
 	};
 	char out[64];
 
@@ -112,10 +112,10 @@ static void test_names(void **state)
 static void test_text(void **state)
 {
 	static const char bad[][5] = {
-		"\x80",		"\xC0\x80",	    "\xC3", "\xE0\x80\x80",
+		"\x80",         "\xC0\x80",         "\xC3", "\xE0\x80\x80",
 		"\xED\xA0\x80", "\xF4\x90\x80\x80", "\x7F",
 	};
-	static const char good[][5] = {"a", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x90\xAB", ""};
+	static const char good[][5] = { "a", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x90\xAB", "" };
 	struct text_pool *p = text_pool__new();
 
 	(void)state;
@@ -150,7 +150,7 @@ static void test_damaged_elf(void **state)
 		for (unsigned int j = 0; j < 1 + i % 8; j++) {
 			off_t to = random() % 2 ? random() % 1024 : tail_at + random() % 8192;
 
-			assert_int_equal(pwrite(fd, &(uint8_t){(uint8_t)random()}, 1, to), 1);
+			assert_int_equal(pwrite(fd, &(uint8_t){ (uint8_t)random() }, 1, to), 1);
 		}
 		pages = page_cache__new();
 		assert_int_equal(elf_image__new(&img, dup(fd), 2, pages), 0);
@@ -171,8 +171,8 @@ static void test_damaged_elf(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_learn),	    cmocka_unit_test(test_full),
-		cmocka_unit_test(test_names),	    cmocka_unit_test(test_text),
+		cmocka_unit_test(test_learn),       cmocka_unit_test(test_full),
+		cmocka_unit_test(test_names),       cmocka_unit_test(test_text),
 		cmocka_unit_test(test_damaged_elf),
 	};
 

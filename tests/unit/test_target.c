@@ -26,7 +26,7 @@ static void expect_text(const char *text)
 /* Start the file called name, with one argument. */
 static struct running run(const char *name)
 {
-	char *argv[] = {(char *)program__path(name), "one  two", NULL};
+	char *argv[] = { (char *)program__path(name), "one  two", NULL };
 
 	return program__run(argv);
 }
@@ -85,7 +85,7 @@ static void probed(const char *name, const char *flags, bool position_independen
 	program__end(r);
 	assert_false(target__same_exe(t));
 	assert_false(target__has_execed(t));
-	assert_int_equal(poll(&(struct pollfd){t->pidfd, POLLIN, 0}, 1, 0), 1);
+	assert_int_equal(poll(&(struct pollfd){ t->pidfd, POLLIN, 0 }, 1, 0), 1);
 	assert_int_equal(target__domains(t, &domains), -ESRCH);
 	target__free(t);
 }
@@ -207,7 +207,7 @@ static void exec_after_signal(const char *text)
 	assert_false(target__same_exe(t));
 	assert_true(target__has_execed(t));
 	/* For that reason, and not because it has ended. */
-	assert_int_equal(poll(&(struct pollfd){t->pidfd, POLLIN, 0}, 1, 0), 0);
+	assert_int_equal(poll(&(struct pollfd){ t->pidfd, POLLIN, 0 }, 1, 0), 0);
 	target__free(t);
 	program__end(r);
 }
@@ -235,7 +235,7 @@ static void does_without_memory(void **state)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog prog = {sizeof(filter) / sizeof(filter[0]), filter};
+	struct sock_fprog prog = { sizeof(filter) / sizeof(filter[0]), filter };
 	struct sonde_domain_info *domains;
 	struct running r;
 	struct target *t;
@@ -334,14 +334,14 @@ static void says_what_permission_is_lacking(void **state)
 /* Text from other people's processes is fit for a terminal and for JSON. */
 static void cleans_text(void **state)
 {
-	char *argv[] = {(char *)program__path("pie"),
-			"a\033[31mb\nc",
-			"caf\xc3\xa9",
-			"\xff\xc3",
-			"\xc2\x9b",
-			"\xed\xa0\x80",
-			"",
-			NULL};
+	char *argv[] = { (char *)program__path("pie"),
+			 "a\033[31mb\nc",
+			 "caf\xc3\xa9",
+			 "\xff\xc3",
+			 "\xc2\x9b",
+			 "\xed\xa0\x80",
+			 "",
+			 NULL };
 	struct running r;
 	char *command;
 

@@ -33,8 +33,8 @@ struct attachment {
 	struct heapsonde_bpf *skel;
 	struct bpf_link *links[MAX_LINKS]; /* in the order of attaching */
 	size_t n_links;
-	bool use_multi;  /* uprobe_multi links instead of perf ones */
-	bool skip_nop;   /* attach at the nop10 that follows the nop */
+	bool use_multi; /* uprobe_multi links instead of perf ones */
+	bool skip_nop;  /* attach at the nop10 that follows the nop */
 };
 
 static int quiet(enum libbpf_print_level level, const char *format, va_list args)
@@ -96,12 +96,13 @@ static void skeleton__configure(struct attachment *a, const struct attach_option
 	s->rodata->cfg_sleepable = kernel->sleepable_uprobe;
 	bpf_map__set_max_entries(s->maps.blocks, max_blocks);
 	bpf_map__set_max_entries(s->maps.ring, o->ring_bytes ? o->ring_bytes : RING_BYTES_DEFAULT);
-	bpf_map__set_max_entries(s->maps.stacks, o->max_stacks ? o->max_stacks : MAX_STACKS_DEFAULT);
+	bpf_map__set_max_entries(s->maps.stacks,
+				 o->max_stacks ? o->max_stacks : MAX_STACKS_DEFAULT);
 	if (o->counters_only) {
 		bpf_map__set_max_entries(s->maps.ring, 1u << 18);
 		bpf_map__set_max_entries(s->maps.stacks, 1);
 	}
-	bpf_object__for_each_program(prog, s->obj) {
+	bpf_object__for_each_program (prog, s->obj) {
 		if (a->use_multi)
 			bpf_program__set_expected_attach_type(prog, BPF_TRACE_UPROBE_MULTI);
 		if (!kernel->sleepable_uprobe)
@@ -120,7 +121,8 @@ static int load(struct attachment *a, const struct attach_options *o,
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	a->skel = heapsonde_bpf__open();
 	if (!a->skel)
-		return hs_error__set(err, -errno, "cannot open the BPF object: %s", strerror(errno));
+		return hs_error__set(err, -errno, "cannot open the BPF object: %s",
+				     strerror(errno));
 	skeleton__configure(a, o, kernel);
 	ret = heapsonde_bpf__load(a->skel);
 	if (ret)
@@ -150,8 +152,8 @@ static int attach(struct attachment *a, struct bpf_program *prog, const struct p
 		LIBBPF_OPTS(bpf_uprobe_multi_opts, multi, .offsets = &offset,
 			    .ref_ctr_offsets = &sem, .cnt = 1);
 
-		link = bpf_program__attach_uprobe_multi(prog, a->target->pid,
-							a->target->exe_proc, NULL, &multi);
+		link = bpf_program__attach_uprobe_multi(prog, a->target->pid, a->target->exe_proc,
+							NULL, &multi);
 	} else {
 		LIBBPF_OPTS(bpf_uprobe_opts, single, .ref_ctr_offset = sem);
 
@@ -308,7 +310,7 @@ int attachment__missed(const struct attachment *a, uint64_t *missed)
 	struct bpf_program *prog;
 
 	*missed = 0;
-	bpf_object__for_each_program(prog, a->skel->obj) {
+	bpf_object__for_each_program (prog, a->skel->obj) {
 		struct bpf_prog_info info = { 0 };
 		__u32 len = sizeof(info);
 		int err = bpf_prog_get_info_by_fd(bpf_program__fd(prog), &info, &len);

@@ -35,17 +35,17 @@ int tier_choice__make(double rate, struct tier_choice *out);
 
 /* What is wished for; all sizes are upper bounds on kernel memory. */
 struct attach_options {
-	bool counters_only;       /* the GC probes alone, no sampling */
+	bool counters_only; /* the GC probes alone, no sampling */
 	struct tier_choice tier;
-	uint32_t stack_depth;     /* frames, 0 .. SONDE_STACK_MAX */
+	uint32_t stack_depth; /* frames, 0 .. SONDE_STACK_MAX */
 	bool lifetimes;
-	uint32_t heaps;           /* bit h: enum hs_heap */
-	uint32_t sources;         /* bit s: enum sonde_source */
-	const uint32_t *domains;  /* unique ids; NULL: all, later ones included */
+	uint32_t heaps;          /* bit h: enum hs_heap */
+	uint32_t sources;        /* bit s: enum sonde_source */
+	const uint32_t *domains; /* unique ids; NULL: all, later ones included */
 	size_t n_domains;
-	uint32_t ring_bytes;      /* a power of two times the page size; 0: default */
-	uint32_t max_blocks;      /* tracked blocks at once; 0: default */
-	uint32_t max_stacks;      /* stacks remembered; 0: default */
+	uint32_t ring_bytes; /* a power of two times the page size; 0: default */
+	uint32_t max_blocks; /* tracked blocks at once; 0: default */
+	uint32_t max_stacks; /* stacks remembered; 0: default */
 };
 
 struct attachment;

@@ -40,7 +40,7 @@ static void restore_signals(void)
 {
 	/* Handlers go with exec, but ignored signals would stay ignored. */
 	for (int sig = 1; sig < NSIG; sig++) {
-		struct sigaction sa = {0};
+		struct sigaction sa = { 0 };
 
 		sa.sa_handler = sigismember(&start_signals.ignored, sig) == 1 ? SIG_IGN : SIG_DFL;
 		sigaction(sig, &sa, NULL); /* SIGKILL and a few others refuse: fine */
@@ -164,7 +164,7 @@ static int fork_child(struct child *c, char *const argv[], int go[2], int report
 
 int child__start(struct child **out, char *const argv[], struct hs_error *err)
 {
-	int go[2] = {-1, -1}, report[2] = {-1, -1}, ret;
+	int go[2] = { -1, -1 }, report[2] = { -1, -1 }, ret;
 	struct child *c;
 
 	*out = NULL;

@@ -28,7 +28,7 @@ struct pattern {
 	const char *bytes;
 	size_t len;
 };
-#define PATTERN(text) {text, sizeof(text) - 1}
+#define PATTERN(text) { text, sizeof(text) - 1 }
 
 /*
  * What is left of the runtime in a program without any symbols. Each runtime,
@@ -50,10 +50,10 @@ static const struct pattern bytecode_pattern = PATTERN("?caml_register_named_val
 /* ---- symbols ---------------------------------------------------------------- */
 
 struct symbols {
-	bool complete;	 /* there was a .symtab, so that what is absent is absent */
+	bool complete;   /* there was a .symtab, so that what is absent is absent */
 	bool interprete; /* the bytecode interpreter */
 	bool frametable; /* made by ocamlopt for each native program */
-	bool runtime;	 /* the native runtime's entry, here or in a library */
+	bool runtime;    /* the native runtime's entry, here or in a library */
 };
 
 static void note_symbol(struct symbols *found, const char *name)
@@ -223,7 +223,7 @@ static bool has_bytecode_trailer(int fd)
  */
 static int ocaml_kind(Elf *elf, int fd)
 {
-	struct symbols found = {0};
+	struct symbols found = { 0 };
 
 	if (has_bytecode_trailer(fd))
 		return TARGET_BYTECODE;

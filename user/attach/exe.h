@@ -21,7 +21,7 @@ struct exe_info {
 	enum target_kind kind;
 	uint64_t entry; /* link-time address of the entry point, for the load bias */
 	/* The rest only if kind is TARGET_PROBED. */
-	struct probe_set probes;	/* perhaps incomplete: see notes__missing */
+	struct probe_set probes;        /* perhaps incomplete: see notes__missing */
 	struct sonde_registry registry; /* as the file has it; zeroes if it has none */
 };
 

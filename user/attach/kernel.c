@@ -23,11 +23,11 @@
 #define SYS_UPROBE_X86_64 336
 
 #define INSN(code_, dst, src, off_, imm_)                                                          \
-	((struct bpf_insn){.code = (code_),                                                        \
-			   .dst_reg = (dst),                                                       \
-			   .src_reg = (src),                                                       \
-			   .off = (off_),                                                          \
-			   .imm = (imm_)})
+	((struct bpf_insn){ .code = (code_),                                                       \
+			    .dst_reg = (dst),                                                      \
+			    .src_reg = (src),                                                      \
+			    .off = (off_),                                                         \
+			    .imm = (imm_) })
 #define MOV_IMM(dst, imm) INSN(BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, imm)
 #define MOV_REG(dst, src) INSN(BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0)
 #define ADD_IMM(dst, imm) INSN(BPF_ALU64 | BPF_ADD | BPF_K, dst, 0, 0, imm)
@@ -97,7 +97,7 @@ static int load(const struct bpf_insn *insns, size_t n, __u32 flags, enum bpf_at
 
 static int try_program(void)
 {
-	const struct bpf_insn insns[] = {MOV_IMM(BPF_REG_0, 0), EXIT()};
+	const struct bpf_insn insns[] = { MOV_IMM(BPF_REG_0, 0), EXIT() };
 	int fd = load(insns, sizeof(insns) / sizeof(insns[0]), 0, 0);
 
 	if (fd < 0)
@@ -142,7 +142,7 @@ static bool try_sleepable(void)
  */
 static void try_uprobe_multi(struct kernel_features *f)
 {
-	const struct bpf_insn insns[] = {MOV_IMM(BPF_REG_0, 0), EXIT()};
+	const struct bpf_insn insns[] = { MOV_IMM(BPF_REG_0, 0), EXIT() };
 	const unsigned long offset = 0;
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .uprobe_multi.path = "/",
 		    .uprobe_multi.offsets = &offset, .uprobe_multi.cnt = 1);
@@ -227,8 +227,8 @@ static bool try_process_vm_readv(void)
 {
 	volatile int value = 42;
 	int copy = 0;
-	struct iovec local = {&copy, sizeof(copy)};
-	struct iovec remote = {(void *)&value, sizeof(value)};
+	struct iovec local = { &copy, sizeof(copy) };
+	struct iovec remote = { (void *)&value, sizeof(value) };
 
 	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)sizeof(copy) &&
 	       copy == 42;
@@ -270,7 +270,7 @@ int kernel_features__probe(struct kernel_features *out, struct hs_error *err)
 
 const char *kernel_lockdown__name(enum kernel_lockdown l)
 {
-	static const char *const names[] = {"unknown", "none", "integrity", "confidentiality"};
+	static const char *const names[] = { "unknown", "none", "integrity", "confidentiality" };
 
 	return names[l <= LOCKDOWN_CONFIDENTIALITY ? l : LOCKDOWN_UNKNOWN];
 }
@@ -292,10 +292,10 @@ static int lacking_caps(const struct kernel_features *f, char *text, size_t size
 		unsigned cap;
 		const char *name;
 	} wanted[] = {
-		{CAP_BPF, "CAP_BPF"},
-		{CAP_PERFMON, "CAP_PERFMON"},
-		{CAP_SYS_ADMIN, "CAP_SYS_ADMIN"},
-		{CAP_SYS_PTRACE, "CAP_SYS_PTRACE"},
+		{ CAP_BPF, "CAP_BPF" },
+		{ CAP_PERFMON, "CAP_PERFMON" },
+		{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN" },
+		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE" },
 	};
 	int n = 0;
 
@@ -361,16 +361,16 @@ bool kernel_features__row(const struct kernel_features *f, size_t i, struct kern
 {
 	enum feature_state no = !f->bpf && denied(f->bpf_error) ? FEATURE_UNKNOWN : FEATURE_NO;
 	enum feature_state no_perf = denied(f->perf_error) ? FEATURE_UNKNOWN : FEATURE_NO;
-#define BPF_ROW(field, title, note) {#field, title, note, f->field ? FEATURE_YES : no}
-#define ROW(field, title, note) {#field, title, note, f->field ? FEATURE_YES : FEATURE_NO}
+#define BPF_ROW(field, title, note) { #field, title, note, f->field ? FEATURE_YES : no }
+#define ROW(field, title, note) { #field, title, note, f->field ? FEATURE_YES : FEATURE_NO }
 	const struct kernel_feature_row rows[] = {
 		BPF_ROW(bpf, "BPF programs", "required"),
 		BPF_ROW(ringbuf, "BPF ring buffer", "required"),
 		BPF_ROW(bpf_loop, "bpf_loop", "required"),
 		BPF_ROW(sleepable_uprobe, "sleepable uprobes",
 			"without: reads of pages that are not present count as lost"),
-		{"perf_uprobe", "perf uprobes", "this or uprobe_multi is required",
-		 f->perf_uprobe ? FEATURE_YES : no_perf},
+		{ "perf_uprobe", "perf uprobes", "this or uprobe_multi is required",
+		  f->perf_uprobe ? FEATURE_YES : no_perf },
 		BPF_ROW(uprobe_multi, "uprobe_multi links", "without: attaching is slower"),
 		BPF_ROW(uprobe_multi_by_pid, "uprobe_multi by process",
 			"without: perf uprobes are used instead"),

@@ -29,17 +29,17 @@ enum kernel_lockdown {
 struct kernel_features {
 	char release[65];
 	enum kernel_lockdown lockdown;
-	uint64_t caps;		  /* effective capabilities of this process, bit = CAP_… */
-	int bpf_error;		  /* why bpf is false: a negative errno; else 0 */
-	int perf_error;		  /* why perf_uprobe is false, likewise */
-	bool bpf;		  /* a program of type KPROBE can be loaded */
-	bool ringbuf;		  /* BPF_MAP_TYPE_RINGBUF */
-	bool bpf_loop;		  /* bpf_loop in KPROBE programs */
-	bool sleepable_uprobe;	  /* sleepable KPROBE programs with copy_from_user */
-	bool perf_uprobe;	  /* perf_event uprobes with a semaphore (ref_ctr) */
-	bool uprobe_multi;	  /* BPF_TRACE_UPROBE_MULTI links */
+	uint64_t caps;            /* effective capabilities of this process, bit = CAP_… */
+	int bpf_error;            /* why bpf is false: a negative errno; else 0 */
+	int perf_error;           /* why perf_uprobe is false, likewise */
+	bool bpf;                 /* a program of type KPROBE can be loaded */
+	bool ringbuf;             /* BPF_MAP_TYPE_RINGBUF */
+	bool bpf_loop;            /* bpf_loop in KPROBE programs */
+	bool sleepable_uprobe;    /* sleepable KPROBE programs with copy_from_user */
+	bool perf_uprobe;         /* perf_event uprobes with a semaphore (ref_ctr) */
+	bool uprobe_multi;        /* BPF_TRACE_UPROBE_MULTI links */
 	bool uprobe_multi_by_pid; /* their PID filter means the process, not a thread */
-	bool nop10;		  /* a uprobe on a ten-byte nop is optimized, safely */
+	bool nop10;               /* a uprobe on a ten-byte nop is optimized, safely */
 	bool pidfd_open;
 	bool process_vm_readv;
 	bool btf; /* /sys/kernel/btf/vmlinux */

@@ -19,7 +19,7 @@
 
 #define PAGE_BYTES 4096
 
-static const unsigned char nop_nop10[] = {0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0};
+static const unsigned char nop_nop10[] = { 0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 };
 
 struct reader {
 	Elf *elf;
@@ -39,12 +39,12 @@ static struct probe_site *site_at(struct probe_set *set, unsigned i, char *name,
 		const char *name;
 		struct probe_site *site;
 	} fixed[] = {
-		{"minor_end", &set->minor_end},
-		{"major_end", &set->major_end},
-		{"compact", &set->compact},
-		{"domain_spawn", &set->domain_spawn},
-		{"domain_terminate", &set->domain_terminate},
-		{"exit", &set->exit},
+		{ "minor_end", &set->minor_end },
+		{ "major_end", &set->major_end },
+		{ "compact", &set->compact },
+		{ "domain_spawn", &set->domain_spawn },
+		{ "domain_terminate", &set->domain_terminate },
+		{ "exit", &set->exit },
 	};
 
 	if (i < SONDE_TIERS) {
@@ -275,7 +275,7 @@ static int set_base(struct reader *r, Elf_Scn *scn, const GElf_Shdr *sh)
 
 int notes__read(int fd, struct probe_set *out, struct hs_error *err)
 {
-	struct reader r = {.set = out, .err = err};
+	struct reader r = { .set = out, .err = err };
 	GElf_Ehdr eh;
 	int ret;
 

@@ -16,9 +16,9 @@
 #include <sys/types.h>
 
 struct proc_status {
-	pid_t tgid;	 /* the process that pid is a thread of; pid itself if a process */
-	char state;	 /* 'R', 'S', …; 'Z' and 'X' have ended */
-	uid_t uid;	 /* effective */
+	pid_t tgid;      /* the process that pid is a thread of; pid itself if a process */
+	char state;      /* 'R', 'S', …; 'Z' and 'X' have ended */
+	uid_t uid;       /* effective */
 	bool has_memory; /* kernel threads have none */
 };
 

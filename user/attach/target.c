@@ -35,8 +35,8 @@
 
 int target__read(pid_t pid, uint64_t addr, void *buf, size_t len)
 {
-	struct iovec local = {buf, len};
-	struct iovec remote = {(void *)(uintptr_t)addr, len};
+	struct iovec local = { buf, len };
+	struct iovec remote = { (void *)(uintptr_t)addr, len };
 	ssize_t n;
 
 	if (len == 0)
@@ -139,7 +139,7 @@ fail:
 
 static bool has_ended(int pidfd)
 {
-	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
 
 	return poll(&p, 1, 0) != 0;
 }

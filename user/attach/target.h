@@ -34,8 +34,8 @@ struct probe_set {
 
 enum target_kind {
 	TARGET_NOT_OCAML = 0,
-	TARGET_PROBED,	 /* native OCaml 5 with our probes: attachable */
-	TARGET_NATIVE,	 /* native OCaml without the probes */
+	TARGET_PROBED,   /* native OCaml 5 with our probes: attachable */
+	TARGET_NATIVE,   /* native OCaml without the probes */
 	TARGET_BYTECODE, /* ocamlrun or a bytecode executable */
 };
 
@@ -44,14 +44,14 @@ struct target {
 	int pidfd; /* readable when the process has ended */
 	uid_t uid;
 	enum target_kind kind;
-	char *command;	   /* command line, spaces between arguments */
-	char *exe;	   /* what /proc/PID/exe points to, for people */
+	char *command;     /* command line, spaces between arguments */
+	char *exe;         /* what /proc/PID/exe points to, for people */
 	char exe_proc[64]; /* "/proc/PID/exe", for opening and attaching */
 	dev_t exe_dev;
 	ino_t exe_ino;
-	uint64_t load_bias;		/* run-time address - link-time address */
-	uint64_t entry;			/* run-time address of the entry point: an exec moves it */
-	struct probe_set probes;	/* if TARGET_PROBED */
+	uint64_t load_bias;             /* run-time address - link-time address */
+	uint64_t entry;                 /* run-time address of the entry point: an exec moves it */
+	struct probe_set probes;        /* if TARGET_PROBED */
 	struct sonde_registry registry; /* if TARGET_PROBED */
 };
 

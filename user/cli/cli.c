@@ -127,7 +127,7 @@ int cli__parse_seconds(const char *text, double *out)
 	static const struct {
 		const char *name;
 		double seconds;
-	} units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"h", 3600}};
+	} units[] = { { "", 1 }, { "s", 1 }, { "ms", 1e-3 }, { "m", 60 }, { "h", 3600 } };
 	const char *end;
 	double value;
 

@@ -61,7 +61,8 @@ static int on_json(void *ctx, json_t *object)
 static int convert(FILE *in, struct sink *sink, struct symbolizer *symbolizer, bool *is_cut,
 		   struct hs_error *err)
 {
-	struct capture_reader reader = { .json = on_json, .event = pipeline__event,
+	struct capture_reader reader = { .json = on_json,
+					 .event = pipeline__event,
 					 .symbolizer = symbolizer };
 	struct pipeline pipeline;
 	int ret = pipeline__init(&pipeline, symbolizer, sink, 0);
@@ -97,8 +98,9 @@ static int open_output(const struct options *o, struct sink **sink, struct hs_er
 
 int cmd_export(int argc, char **argv)
 {
-	static const struct argp argp = { option_list, parse, "CAPTURE",
-					  "Make other formats from a raw capture.", NULL, NULL,
+	static const struct argp argp = { option_list, parse,
+					  "CAPTURE",   "Make other formats from a raw capture.",
+					  NULL,        NULL,
 					  NULL };
 	struct symbolizer *symbolizer = NULL;
 	struct options o = { 0 };

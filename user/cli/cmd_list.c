@@ -31,7 +31,7 @@ struct row {
 	char user[33];
 	const char *kind;  /* as in the JSON output */
 	const char *lacks; /* NULL: attachable */
-	int domains;	   /* -1: unknown */
+	int domains;       /* -1: unknown */
 	char ocaml[sizeof(((struct sonde_registry *)0)->ocaml_version)];
 	char *command;
 	char *exe;
@@ -217,13 +217,13 @@ struct line {
 	const char *command;
 };
 
-static const char heading_ok[COLUMNS][8] = {"PID", "USER", "DOMAINS", "OCAML"};
-static const char heading_lacking[COLUMNS][8] = {"PID", "USER", "", "LACKS"};
+static const char heading_ok[COLUMNS][8] = { "PID", "USER", "DOMAINS", "OCAML" };
+static const char heading_lacking[COLUMNS][8] = { "PID", "USER", "", "LACKS" };
 
 /* Row r, or with r NULL the heading. */
 static struct line make_line(const struct row *r, bool lacking)
 {
-	struct line line = {.command = r ? r->command : "COMMAND"};
+	struct line line = { .command = r ? r->command : "COMMAND" };
 
 	if (!r) {
 		for (size_t c = 0; c < COLUMNS; c++)
@@ -273,7 +273,7 @@ static void print_line(const struct line *line, const size_t *width)
 /* The rows that lack something, or those that do not. Returns how many. */
 static size_t print_table(const struct listing *l, bool lacking)
 {
-	size_t width[COLUMNS] = {0}, rows = 0;
+	size_t width[COLUMNS] = { 0 }, rows = 0;
 
 	/* Twice over the same lines, the heading first: to measure and to print. */
 	for (int print = 0; print <= 1; print++) {
@@ -363,8 +363,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 int cmd_list(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{"json", 'j', NULL, 0, "One JSON object a line", 0},
-		{0},
+		{ "json", 'j', NULL, 0, "One JSON object a line", 0 },
+		{ 0 },
 	};
 	static const struct argp argp = {
 		.options = options,
@@ -372,7 +372,7 @@ int cmd_list(int argc, char **argv)
 		.doc = "List the OCaml processes that can be attached to.",
 	};
 	bool json = false;
-	struct listing l = {0};
+	struct listing l = { 0 };
 	struct hs_error err;
 	int ret;
 

@@ -19,7 +19,7 @@ static void print_end(const struct session *s)
 		fprintf(stderr, "heapsonde: PID %d has ended\n", s->target->pid);
 	if (s->reason == END_TARGET_EXECED)
 		fprintf(stderr, "heapsonde: PID %d runs another program now\n", s->target->pid);
-	json_object_foreach(lost, cause, n)
+	json_object_foreach (lost, cause, n)
 		fprintf(stderr, "heapsonde: lost %s: %lld\n", cause,
 			(long long)json_integer_value(n));
 	json_decref(lost);

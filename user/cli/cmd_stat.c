@@ -126,8 +126,8 @@ static void print_interval(struct stat_session *s)
 		if (s->n_lines++ % HEADER_EVERY == 0)
 			print_heading();
 		/* major_words holds the promoted ones; a column shows the direct ones. */
-		printf("%8" PRIu32 " %-10s %14llu %14llu %14llu %8llu %8llu\n",
-		       e->unique_id, e->now.flags & HS_DOMAIN_TERMINATED ? "terminated" : "alive",
+		printf("%8" PRIu32 " %-10s %14llu %14llu %14llu %8llu %8llu\n", e->unique_id,
+		       e->now.flags & HS_DOMAIN_TERMINATED ? "terminated" : "alive",
 		       now->minor_words - before->minor_words,
 		       now->promoted_words - before->promoted_words,
 		       now->major_words - now->promoted_words -
@@ -184,13 +184,19 @@ static int run(struct stat_session *s, const struct options *o, struct hs_error 
 
 int cmd_stat(int argc, char **argv)
 {
-	static const struct argp argp = { option_list, parse, "-p PID [INTERVAL [COUNT]]",
-					  "Show what each domain allocates and collects, every "
-					  "INTERVAL seconds (default 1), COUNT times.\v"
-					  "Words include headers. MAJOR-WORDS are those allocated in "
-					  "the major heap directly. Counters are as of a domain's last "
-					  "collection.",
-					  NULL, NULL, NULL };
+	static const struct argp argp = {
+		option_list,
+		parse,
+		"-p PID [INTERVAL [COUNT]]",
+		"Show what each domain allocates and collects, every "
+		"INTERVAL seconds (default 1), COUNT times.\v"
+		"Words include headers. MAJOR-WORDS are those allocated in "
+		"the major heap directly. Counters are as of a domain's last "
+		"collection.",
+		NULL,
+		NULL,
+		NULL
+	};
 	struct options o = { .interval_s = 1.0 };
 	struct stat_session s = { .signal_fd = -1 };
 	struct hs_error err;

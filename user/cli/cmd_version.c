@@ -96,8 +96,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 int cmd_version(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
-		{"json", 'j', NULL, 0, "One JSON object", 0},
-		{0},
+		{ "json", 'j', NULL, 0, "One JSON object", 0 },
+		{ 0 },
 	};
 	static const struct argp argp = {
 		.options = options,

@@ -22,15 +22,15 @@
 #include "user/track/pipeline.h"
 
 struct record_options {
-	pid_t pid;              /* 0: start command */
-	char **command;         /* NULL-terminated; in argv */
+	pid_t pid;      /* 0: start command */
+	char **command; /* NULL-terminated; in argv */
 	struct attach_options attach;
-	uint32_t *domains;      /* what attach.domains points to; owned */
-	char track[128];        /* --track as given, or "all" */
-	double duration_s;      /* 0: until something else ends it */
-	const char *output;     /* NULL: stdout; in argv */
+	uint32_t *domains;  /* what attach.domains points to; owned */
+	char track[128];    /* --track as given, or "all" */
+	double duration_s;  /* 0: until something else ends it */
+	const char *output; /* NULL: stdout; in argv */
 	bool is_raw;
-	int top;                /* allocation sites to print at the end; 0: none */
+	int top; /* allocation sites to print at the end; 0: none */
 };
 
 /*

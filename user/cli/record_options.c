@@ -13,8 +13,18 @@
 #define STACK_DEPTH_DEFAULT 64
 #define WORD_BYTES 8.0
 
-enum { OPT_INTERVAL = 256, OPT_STACK_DEPTH, OPT_DOMAIN, OPT_TRACK, OPT_DURATION, OPT_FORMAT,
-       OPT_TOP, OPT_RING_SIZE, OPT_MAX_BLOCKS, OPT_MAX_STACKS };
+enum {
+	OPT_INTERVAL = 256,
+	OPT_STACK_DEPTH,
+	OPT_DOMAIN,
+	OPT_TRACK,
+	OPT_DURATION,
+	OPT_FORMAT,
+	OPT_TOP,
+	OPT_RING_SIZE,
+	OPT_MAX_BLOCKS,
+	OPT_MAX_STACKS
+};
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "What to attach to:", 1 },
@@ -177,16 +187,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'r':
 		if (cli__parse_rate(arg, &rate) || parse_rate(o, rate))
-			argp_error(state, "the rate must be in (0, 1], as 2^-13 or 0.00037: %s", arg);
+			argp_error(state, "the rate must be in (0, 1], as 2^-13 or 0.00037: %s",
+				   arg);
 		return 0;
 	case OPT_INTERVAL:
 		if (cli__parse_bytes(arg, &bytes) || bytes < WORD_BYTES ||
 		    parse_rate(o, WORD_BYTES / (double)bytes))
-			argp_error(state, "the interval must be at least 8 bytes, as 512k: %s", arg);
+			argp_error(state, "the interval must be at least 8 bytes, as 512k: %s",
+				   arg);
 		return 0;
 	case OPT_STACK_DEPTH:
 		if (parse_depth(o, arg))
-			argp_error(state, "the stack depth must be 0 to %d: %s", SONDE_STACK_MAX, arg);
+			argp_error(state, "the stack depth must be 0 to %d: %s", SONDE_STACK_MAX,
+				   arg);
 		return 0;
 	case OPT_DOMAIN:
 		if (add_domain(o, arg))
@@ -242,8 +255,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 int record_options__parse(struct record_options *o, int argc, char **argv)
 {
-	static const struct argp argp = { options, parse, "-p PID\n-- COMMAND [ARG...]", doc,
-					  NULL, NULL, NULL };
+	static const struct argp argp = { options, parse, "-p PID\n-- COMMAND [ARG...]", doc, NULL,
+					  NULL,    NULL };
 
 	memset(o, 0, sizeof(*o));
 	o->attach.stack_depth = STACK_DEPTH_DEFAULT;

@@ -191,8 +191,7 @@ int session__begin(struct session *s, const struct record_options *o, struct hs_
 	if (ret)
 		return write_error(s, ret, err);
 	if (s->child && child__resume(s->child))
-		return hs_error__set(err, -ESRCH, "%s was killed before it began",
-				     o->command[0]);
+		return hs_error__set(err, -ESRCH, "%s was killed before it began", o->command[0]);
 	return 0;
 }
 

@@ -25,14 +25,14 @@ json_t *session_json__header(const struct session *s)
 	const struct attach_options *a = &s->options->attach;
 	const struct target *t = s->target;
 
-	return json_pack("{s:s, s:i, s:s, s:s, s:I, s:o, s:o, s:s, s:f, s:i, s:I, s:s, s:s, s:I, s:I}",
-			 "type", "header", "version", 1, "heapsonde", HEAPSONDE_VERSION, "kernel",
-			 s->kernel.release, "pid", (json_int_t)t->pid, "command",
-			 json__text(t->command), "exe", json__text(t->exe), "ocaml",
-			 t->registry.ocaml_version, "rate", a->tier.rate, "tier", (int)a->tier.tier,
-			 "stack_depth", (json_int_t)a->stack_depth, "track", s->options->track,
-			 "clock", "CLOCK_MONOTONIC", "time", (json_int_t)s->begin_ns, "wall_offset",
-			 wall_offset_ns());
+	return json_pack(
+		"{s:s, s:i, s:s, s:s, s:I, s:o, s:o, s:s, s:f, s:i, s:I, s:s, s:s, s:I, s:I}",
+		"type", "header", "version", 1, "heapsonde", HEAPSONDE_VERSION, "kernel",
+		s->kernel.release, "pid", (json_int_t)t->pid, "command", json__text(t->command),
+		"exe", json__text(t->exe), "ocaml", t->registry.ocaml_version, "rate", a->tier.rate,
+		"tier", (int)a->tier.tier, "stack_depth", (json_int_t)a->stack_depth, "track",
+		s->options->track, "clock", "CLOCK_MONOTONIC", "time", (json_int_t)s->begin_ns,
+		"wall_offset", wall_offset_ns());
 }
 
 json_t *session_json__profile(const struct session *s)
@@ -92,7 +92,8 @@ json_t *session_json__summary(const struct session *s, uint64_t missed)
 
 	for (size_t i = 0; lost && i < sizeof(ours) / sizeof(ours[0]); i++)
 		if (ours[i].n)
-			json_object_set_new(lost, ours[i].name, json_integer((json_int_t)ours[i].n));
+			json_object_set_new(lost, ours[i].name,
+					    json_integer((json_int_t)ours[i].n));
 	return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o}", "type", "summary", "reason",
 			 reason_text(s), "time", (json_int_t)session__now_ns(), "allocs",
 			 (json_int_t)p->n_allocs, "domains", domain_book__to_json(s->book), "lost",

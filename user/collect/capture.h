@@ -23,7 +23,7 @@ struct capture_reader {
 	int (*event)(void *ctx, const struct hs_event *event);
 	void *ctx;
 	struct symbolizer *symbolizer; /* is taught the frames' names */
-	bool is_cut; /* out: the file ended within a chunk */
+	bool is_cut;                   /* out: the file ended within a chunk */
 };
 
 /*

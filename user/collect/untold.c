@@ -34,8 +34,13 @@ static int tell(struct untold *u, const struct hs_block *b, uint32_t domain,
 		enum hs_record_type type, uint64_t time_ns)
 {
 	struct hs_rec_block rec = {
-		.h = { .type = type, .size_bytes = sizeof(rec), .time_ns = time_ns,
-		       .profile = 1, .domain = domain, .tgid = u->tgid, .tid = u->tgid },
+		.h = { .type = type,
+		       .size_bytes = sizeof(rec),
+		       .time_ns = time_ns,
+		       .profile = 1,
+		       .domain = domain,
+		       .tgid = u->tgid,
+		       .tid = u->tgid },
 		.id = b->id,
 		.heap = b->flags & HS_BLOCK_MAJOR ? HS_HEAP_MAJOR : HS_HEAP_MINOR,
 	};
@@ -68,8 +73,9 @@ static int tell_list(struct untold *u, uint32_t index, uint32_t domain)
 
 int untold__collect(const struct attachment *a, pid_t tgid, collect_fn each, void *ctx)
 {
-	struct untold u = { .blocks_fd = attachment__blocks_fd(a), .tgid = tgid,
-			    .each = each, .ctx = ctx };
+	struct untold u = {
+		.blocks_fd = attachment__blocks_fd(a), .tgid = tgid, .each = each, .ctx = ctx
+	};
 	struct domain_stat *stats = NULL;
 	int n = counters__read(a, tgid, &stats), err = n < 0 ? n : 0;
 

@@ -21,8 +21,8 @@ struct hs_event {
 		const struct hs_record *h; /* always valid */
 		const struct hs_rec_alloc *alloc;
 		const struct hs_rec_stack *stack;
-		const struct hs_rec_block *block;    /* promote, dealloc, unknown */
-		const struct hs_rec_domain *domain;  /* spawn, terminate, exit */
+		const struct hs_rec_block *block;   /* promote, dealloc, unknown */
+		const struct hs_rec_domain *domain; /* spawn, terminate, exit */
 	};
 };
 

@@ -165,8 +165,7 @@ static void raw_sink__free(struct sink *base)
 	struct raw_sink *s = (struct raw_sink *)base;
 	struct known_slot *k, *next;
 
-	HASH_ITER(hh, s->known, k, next)
-	{
+	HASH_ITER (hh, s->known, k, next) {
 		HASH_DEL(s->known, k);
 		free(k);
 	}
@@ -186,7 +185,8 @@ static const struct sink_ops raw_ops = {
 
 int raw_sink__new(struct sink **out, int fd)
 {
-	struct raw_header header = { .magic = RAW_MAGIC, .version = RAW_VERSION,
+	struct raw_header header = { .magic = RAW_MAGIC,
+				     .version = RAW_VERSION,
 				     .records_version = HS_RECORDS_VERSION };
 	struct raw_sink *s = calloc(1, sizeof(*s));
 	int err = -ENOMEM;

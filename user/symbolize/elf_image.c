@@ -114,7 +114,7 @@ int elf_image__new(struct elf_image **out, int fd, uint32_t id, struct page_cach
 		return -ENOMEM;
 	}
 	img->pages = pages;
-	img->source = (struct page_source){.fd = fd, .id = id};
+	img->source = (struct page_source){ .fd = fd, .id = id };
 	parse(img);
 	*out = img;
 	return 0;

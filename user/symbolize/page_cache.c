@@ -14,7 +14,7 @@ struct cached_page {
 	uint64_t number;     /* position / PAGE_BYTES */
 	uint64_t generation; /* for volatile sources: valid in this one only */
 	uint32_t source;     /* 0: empty */
-	uint32_t len;	     /* readable bytes; less than a page at the end of a file */
+	uint32_t len;        /* readable bytes; less than a page at the end of a file */
 	uint8_t bytes[PAGE_BYTES];
 };
 

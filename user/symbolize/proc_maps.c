@@ -35,16 +35,16 @@ struct map_line {
 };
 
 struct proc_maps {
-	int proc_fd;		  /* borrowed */
-	FILE *maps;		  /* bound to the address space, not to the PID */
+	int proc_fd;              /* borrowed */
+	FILE *maps;               /* bound to the address space, not to the PID */
 	struct page_cache *pages; /* borrowed */
-	char exe[PATH_MAX];	  /* what /proc/PID/exe points to, as in the maps */
+	char exe[PATH_MAX];       /* what /proc/PID/exe points to, as in the maps */
 	uint64_t exe_ino;
 	size_t n_files;
 	struct mapped_file files[MAX_FILES];
 	size_t n_mappings;
 	struct mapping *mappings; /* sorted, disjoint: the kernel's order */
-	size_t last;		  /* where the last search ended */
+	size_t last;              /* where the last search ended */
 	size_t symbols_left;
 	uint64_t refresh_interval, no_refresh_before; /* ns */
 };
@@ -127,7 +127,7 @@ static int want_file(struct proc_maps *m, const struct map_line *l, const char *
 		if (m->n_files == MAX_FILES)
 			return 0;
 		f = &m->files[m->n_files++];
-		*f = (struct mapped_file){.dev = l->dev, .ino = l->ino};
+		*f = (struct mapped_file){ .dev = l->dev, .ino = l->ino };
 	}
 	fd = open_mapped(m, l, path);
 	if (fd < 0)
@@ -204,7 +204,7 @@ static int read_lines(struct proc_maps *m, struct line_list *list, bool *any)
 /* Errors: -ESRCH (the process has ended; what is known stays), -ENOMEM. */
 static int refresh(struct proc_maps *m)
 {
-	struct line_list list = {0};
+	struct line_list list = { 0 };
 	struct mapping *mappings = NULL;
 	bool any;
 	size_t n = 0;

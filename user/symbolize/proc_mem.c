@@ -16,7 +16,7 @@ int proc_mem__open(struct proc_mem *m, int proc_fd, struct proc_maps *maps,
 		return errno == ENOENT ? -ESRCH : -errno;
 	m->pages = pages;
 	m->maps = maps;
-	m->live = (struct page_source){.fd = fd, .id = 1, .is_volatile = true};
+	m->live = (struct page_source){ .fd = fd, .id = 1, .is_volatile = true };
 	return 0;
 }
 

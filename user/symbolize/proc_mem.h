@@ -22,7 +22,7 @@
 
 struct proc_mem {
 	struct page_cache *pages; /* borrowed */
-	struct proc_maps *maps;	  /* borrowed */
+	struct proc_maps *maps;   /* borrowed */
 	struct page_source live;  /* /proc/PID/mem; bound to the address space */
 };
 

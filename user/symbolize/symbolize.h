@@ -39,10 +39,10 @@ struct hs_location {
 	const char *file;     /* NULL: no debug information */
 	uint32_t line;        /* 1-based; 0: unknown */
 	uint32_t end_line;
-	uint32_t start_char;  /* "characters start-end" as Printexc prints them: from the */
-	uint32_t end_char;    /* start of line, and from the start of end_line */
-	uint32_t end_offset;  /* the end counted from the start of line */
-	bool is_inlined;      /* was inlined into the next location */
+	uint32_t start_char; /* "characters start-end" as Printexc prints them: from the */
+	uint32_t end_char;   /* start of line, and from the start of end_line */
+	uint32_t end_offset; /* the end counted from the start of line */
+	bool is_inlined;     /* was inlined into the next location */
 };
 
 struct symbolizer;

@@ -132,7 +132,7 @@ static int by_address(const void *a, const void *b)
 
 int symtab__load(struct symtab **out, const struct elf_image *img, size_t *budget)
 {
-	static const uint32_t types[] = {SHT_SYMTAB, SHT_DYNSYM};
+	static const uint32_t types[] = { SHT_SYMTAB, SHT_DYNSYM };
 	struct symtab *t = calloc(1, sizeof(*t));
 	int err = 0;
 

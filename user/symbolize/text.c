@@ -30,7 +30,7 @@ struct interned {
 
 struct text_pool {
 	struct chunk *chunks; /* the newest first, which has room left */
-	size_t left;	      /* bytes at the end of it */
+	size_t left;          /* bytes at the end of it */
 	size_t chunk_bytes;   /* usable bytes in it */
 	size_t total;
 	struct interned *strings;
@@ -89,7 +89,7 @@ void *text_pool__alloc(struct text_pool *p, size_t size)
  */
 static size_t good_character(const uint8_t *s, size_t len)
 {
-	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	uint32_t c = s[0];
 	size_t n;
 

@@ -19,10 +19,10 @@
 struct pipeline {
 	struct symbolizer *symbolizer; /* borrowed */
 	struct stack_table *stacks;
-	struct site_table *sites;      /* NULL: not wanted */
-	struct sink *sink;             /* borrowed */
-	uint64_t n_allocs;             /* alloc records so far */
-	uint64_t stacks_unknown;       /* of these, whose stack was lost */
+	struct site_table *sites; /* NULL: not wanted */
+	struct sink *sink;        /* borrowed */
+	uint64_t n_allocs;        /* alloc records so far */
+	uint64_t stacks_unknown;  /* of these, whose stack was lost */
 };
 
 /*

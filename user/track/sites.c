@@ -54,13 +54,11 @@ void site_table__free(struct site_table *t)
 
 	if (!t)
 		return;
-	HASH_ITER(hh, t->blocks, b, next_block)
-	{
+	HASH_ITER (hh, t->blocks, b, next_block) {
 		HASH_DEL(t->blocks, b);
 		free(b);
 	}
-	HASH_ITER(hh, t->sites, e, next_entry)
-	{
+	HASH_ITER (hh, t->sites, e, next_entry) {
 		HASH_DEL(t->sites, e);
 		free(e);
 	}

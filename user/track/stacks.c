@@ -57,13 +57,11 @@ void stack_table__free(struct stack_table *t)
 
 	if (!t)
 		return;
-	HASH_ITER(hh, t->by_hash, a, next_alias)
-	{
+	HASH_ITER (hh, t->by_hash, a, next_alias) {
 		HASH_DEL(t->by_hash, a);
 		free(a);
 	}
-	HASH_ITER(hh, t->by_frames, e, next_entry)
-	{
+	HASH_ITER (hh, t->by_frames, e, next_entry) {
 		HASH_DEL(t->by_frames, e);
 		entry__free(e);
 	}
