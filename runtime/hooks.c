@@ -29,6 +29,8 @@
 #include <caml/roots.h>
 #include <caml/shared_heap.h>
 
+extern value sonde_orig_caml_memprof_start(value rate, value depth,
+                                           value tracker);
 extern void sonde_orig_caml_memprof_set_trigger(caml_domain_state *dom);
 extern void sonde_orig_caml_memprof_sample_young(uintnat wosize, int from_caml,
                                                  int nallocs,
@@ -68,6 +70,18 @@ static void fire_gc(enum sonde_gc_probe probe, caml_domain_state *dom,
   if (!sonde_gc_up(probe)) return;
   sonde_update_gc(dom, d);
   sonde_fire_gc(probe, &d->gc);
+}
+
+/* ---- Gc.Memprof in this process ---- */
+
+/* Has the program ever started a profile of its own? Domains that it spawns
+   later inherit profiles, so this is never taken back. */
+static int memprof_has_started = 0;
+
+CAMLprim value caml_memprof_start(value rate, value depth, value tracker)
+{
+  memprof_has_started = 1;
+  return sonde_orig_caml_memprof_start(rate, depth, tracker);
 }
 
 /* ---- The trigger ---- */
@@ -215,8 +229,11 @@ void caml_memprof_sample_block(value block, size_t allocated_words,
     else
       sample_block(dom, d, block, allocated_words, sampled_words, source);
   }
-  sonde_orig_caml_memprof_sample_block(block, allocated_words, sampled_words,
-                                       source);
+  /* Without a profile of the program's own the original finds out, at some
+     length, that it has nothing to do. */
+  if (memprof_has_started)
+    sonde_orig_caml_memprof_sample_block(block, allocated_words, sampled_words,
+                                         source);
 }
 
 /* ---- Collections ---- */
