@@ -138,9 +138,12 @@ static __always_inline int read_word(__u64 *word, __u64 addr)
 static __always_inline int block_tell(struct walk *w, const struct hs_block *b,
 				      enum hs_record_type type, __u64 time_ns)
 {
-	struct hs_rec_block *rec = bpf_ringbuf_reserve(&ring, sizeof(*rec), 0);
+	struct hs_rec_block *rec;
 	__u64 pid_tgid;
 
+	if (!ring_has_room(RING_LIFETIME))
+		return -1;
+	rec = bpf_ringbuf_reserve(&ring, sizeof(*rec), 0);
 	if (!rec)
 		return -1;
 	pid_tgid = bpf_get_current_pid_tgid();

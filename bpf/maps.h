@@ -36,6 +36,24 @@ struct {
 	__uint(max_entries, 1 << 23);
 } ring SEC(".maps");
 
+/* Its size, for ring_has_room. */
+const volatile __u32 cfg_ring_bytes = 1 << 23;
+
+/*
+ * When the ring buffer fills up, allocations are given up first, while there is
+ * room for what becomes of the blocks that were reported; last of all the few
+ * records about domains. A record may be written if less than so many
+ * sixteenths are in use.
+ */
+#define RING_ALLOC 12
+#define RING_LIFETIME 15
+
+static __always_inline bool ring_has_room(__u32 sixteenths)
+{
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) <
+	       (__u64)cfg_ring_bytes / 16 * sixteenths;
+}
+
 /* The profiles, by number - 1. User space writes all but next_id. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -84,6 +84,10 @@ static __always_inline int sample_fire(__u64 at)
 	    !(profile->sources >> (s.source & 31) & 1))
 		return 0;
 
+	if (!ring_has_room(RING_ALLOC)) {
+		domain_lost(d, HS_LOSS_RING_FULL, kept);
+		return 0;
+	}
 	depth = s.depth < profile->depth ? s.depth : profile->depth;
 	if (depth)
 		stack_tell(d, &s, at + sizeof(s), depth);

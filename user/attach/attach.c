@@ -24,6 +24,7 @@
 #include "user/attach/notes.h"
 
 #define RING_BYTES_DEFAULT (16u << 20)
+#define RING_BYTES_COUNTERS (1u << 18)
 #define MAX_BLOCKS_DEFAULT (1u << 19)
 #define MAX_STACKS_DEFAULT (1u << 16)
 #define MAX_LINKS 16
@@ -88,20 +89,22 @@ static void skeleton__configure(struct attachment *a, const struct attach_option
 {
 	struct heapsonde_bpf *s = a->skel;
 	uint32_t max_blocks = (o->max_blocks ? o->max_blocks : MAX_BLOCKS_DEFAULT) + 1;
+	uint32_t ring_bytes = o->ring_bytes ? o->ring_bytes : RING_BYTES_DEFAULT;
 	struct bpf_program *prog;
 
 	if (o->counters_only || !o->lifetimes)
 		max_blocks = 2;
+	if (o->counters_only)
+		ring_bytes = RING_BYTES_COUNTERS;
 	s->rodata->cfg_max_blocks = max_blocks;
 	s->rodata->cfg_sleepable = kernel->sleepable_uprobe;
 	bpf_map__set_max_entries(s->maps.blocks, max_blocks);
-	bpf_map__set_max_entries(s->maps.ring, o->ring_bytes ? o->ring_bytes : RING_BYTES_DEFAULT);
+	bpf_map__set_max_entries(s->maps.ring, ring_bytes);
+	s->rodata->cfg_ring_bytes = ring_bytes;
 	bpf_map__set_max_entries(s->maps.stacks,
 				 o->max_stacks ? o->max_stacks : MAX_STACKS_DEFAULT);
-	if (o->counters_only) {
-		bpf_map__set_max_entries(s->maps.ring, 1u << 18);
+	if (o->counters_only)
 		bpf_map__set_max_entries(s->maps.stacks, 1);
-	}
 	bpf_object__for_each_program (prog, s->obj) {
 		if (a->use_multi)
 			bpf_program__set_expected_attach_type(prog, BPF_TRACE_UPROBE_MULTI);
