@@ -41,6 +41,19 @@ int cli__usage_error(const char *fmt, ...)
 	return CLI_EXIT_USAGE;
 }
 
+void cli__argp_error(const struct argp_state *state, const char *fmt, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	fprintf(stderr, "%s: ", state->name);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, " (see %s --help)\n", state->name);
+	exit(CLI_EXIT_USAGE);
+}
+
 int cli__finish(int status)
 {
 	struct hs_error err;

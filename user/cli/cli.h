@@ -39,6 +39,14 @@ int cli__die(const struct hs_error *err);
 int cli__usage_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
+ * As argp_error, but with one line only, as all our messages have: print it and
+ * exit with CLI_EXIT_USAGE.
+ */
+struct argp_state;
+void cli__argp_error(const struct argp_state *state, const char *fmt, ...)
+	__attribute__((noreturn, format(printf, 2, 3)));
+
+/*
  * End a command that has written to stdout: flush it and find out whether
  * everything arrived (a full disk, a closed pipe). Returns status, or
  * CLI_EXIT_ERROR with a message.

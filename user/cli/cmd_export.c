@@ -32,18 +32,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 't':
 		if (strcmp(arg, "jsonl"))
-			argp_error(state, "unknown format %s (there is jsonl)", arg);
+			cli__argp_error(state, "unknown format %s (there is jsonl)", arg);
 		return 0;
 	case 'o':
 		o->output = arg;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->input)
-			argp_error(state, "one capture at a time");
+			cli__argp_error(state, "one capture at a time");
 		o->input = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which capture?");
+		cli__argp_error(state, "which capture?");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -353,7 +353,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		*json = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument: %s", arg);
+		cli__argp_error(state, "unexpected argument: %s", arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

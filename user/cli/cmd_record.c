@@ -37,12 +37,19 @@ int cmd_record(int argc, char **argv)
 	status = record_options__parse(&options, argc, argv);
 	if (status)
 		goto out;
-	if (session__begin(&session, &options, &err) || session__run(&session, &err)) {
+	if (session__begin(&session, &options, &err)) {
 		status = cli__die(&err);
-	} else {
+		session__free(&session);
+		goto out;
+	}
+	if (session__run(&session, &err))
+		status = cli__die(&err);
+	else
 		print_end(&session);
-		if (session.child)
-			status = child__exit_code(session.child_status);
+	if (session.child) {
+		int code = session__wait_child(&session);
+
+		status = status ? status : code;
 	}
 	session__free(&session);
 out:

@@ -50,20 +50,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'p':
 		if (cli__parse_positive(arg, INT32_MAX, &pid))
-			argp_error(state, "not a PID: %s", arg);
+			cli__argp_error(state, "not a PID: %s", arg);
 		o->pid = pid;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (state->arg_num == 0 && cli__parse_seconds(arg, &o->interval_s))
-			argp_error(state, "not an interval in seconds: %s", arg);
+			cli__argp_error(state, "not an interval in seconds: %s", arg);
 		else if (state->arg_num == 1 && cli__parse_positive(arg, INT32_MAX, &o->count))
-			argp_error(state, "not a number of lines: %s", arg);
+			cli__argp_error(state, "not a number of lines: %s", arg);
 		else if (state->arg_num > 1)
-			argp_error(state, "too many arguments");
+			cli__argp_error(state, "too many arguments");
 		return 0;
 	case ARGP_KEY_END:
 		if (!o->pid)
-			argp_error(state, "give -p PID");
+			cli__argp_error(state, "give -p PID");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

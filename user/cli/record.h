@@ -63,8 +63,7 @@ struct session {
 	int signal_fd;
 	uint64_t begin_ns; /* CLOCK_MONOTONIC */
 	enum end_reason reason;
-	bool child_has_ended;
-	int child_status; /* as from waitpid */
+	int n_signals; /* to us, with a command */
 };
 
 /*
@@ -75,6 +74,12 @@ int session__begin(struct session *s, const struct record_options *o, struct hs_
 
 /* Collect until something ends it; then detach and write the rest. */
 int session__run(struct session *s, struct hs_error *err);
+
+/*
+ * Wait for the command to end, passing signals on; however the recording went, it
+ * is the user's program. Returns its exit code as a shell would show it.
+ */
+int session__wait_child(struct session *s);
 
 /* Free what there is. A zeroed s is fine. */
 void session__free(struct session *s);

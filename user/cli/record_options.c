@@ -182,71 +182,71 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'p':
 		if (cli__parse_positive(arg, INT32_MAX, &pid))
-			argp_error(state, "not a PID: %s", arg);
+			cli__argp_error(state, "not a PID: %s", arg);
 		o->pid = pid;
 		return 0;
 	case 'r':
 		if (cli__parse_rate(arg, &rate) || parse_rate(o, rate))
-			argp_error(state, "the rate must be in (0, 1], as 2^-13 or 0.00037: %s",
-				   arg);
+			cli__argp_error(state,
+					"the rate must be in (0, 1], as 2^-13 or 0.00037: %s", arg);
 		return 0;
 	case OPT_INTERVAL:
 		if (cli__parse_bytes(arg, &bytes) || bytes < WORD_BYTES ||
 		    parse_rate(o, WORD_BYTES / (double)bytes))
-			argp_error(state, "the interval must be at least 8 bytes, as 512k: %s",
-				   arg);
+			cli__argp_error(state, "the interval must be at least 8 bytes, as 512k: %s",
+					arg);
 		return 0;
 	case OPT_STACK_DEPTH:
 		if (parse_depth(o, arg))
-			argp_error(state, "the stack depth must be 0 to %d: %s", SONDE_STACK_MAX,
-				   arg);
+			cli__argp_error(state, "the stack depth must be 0 to %d: %s",
+					SONDE_STACK_MAX, arg);
 		return 0;
 	case OPT_DOMAIN:
 		if (add_domain(o, arg))
-			argp_error(state, "not a domain id: %s", arg);
+			cli__argp_error(state, "not a domain id: %s", arg);
 		return 0;
 	case OPT_TRACK:
 		if (parse_track(o, arg))
-			argp_error(state, "unknown kinds: %s", arg);
+			cli__argp_error(state, "unknown kinds: %s", arg);
 		return 0;
 	case OPT_DURATION:
 		if (cli__parse_seconds(arg, &o->duration_s))
-			argp_error(state, "not a duration in seconds: %s", arg);
+			cli__argp_error(state, "not a duration in seconds: %s", arg);
 		return 0;
 	case 'o':
 		o->output = arg;
 		return 0;
 	case OPT_FORMAT:
 		if (strcmp(arg, "jsonl") && strcmp(arg, "raw"))
-			argp_error(state, "the format is jsonl or raw, not %s", arg);
+			cli__argp_error(state, "the format is jsonl or raw, not %s", arg);
 		o->is_raw = !strcmp(arg, "raw");
 		return 0;
 	case OPT_TOP:
 		if (cli__parse_positive(arg, 1000000, &o->top))
-			argp_error(state, "not a number of sites: %s", arg);
+			cli__argp_error(state, "not a number of sites: %s", arg);
 		return 0;
 	case OPT_RING_SIZE:
 		if (parse_ring_size(o, arg))
-			argp_error(state, "not a ring buffer size up to 1G: %s", arg);
+			cli__argp_error(state, "not a ring buffer size up to 1G: %s", arg);
 		return 0;
 	case OPT_MAX_BLOCKS:
 		if (parse_count(arg, &o->attach.max_blocks))
-			argp_error(state, "not a number of blocks up to 4194304: %s", arg);
+			cli__argp_error(state, "not a number of blocks up to 4194304: %s", arg);
 		return 0;
 	case OPT_MAX_STACKS:
 		if (parse_count(arg, &o->attach.max_stacks))
-			argp_error(state, "not a number of stacks up to 4194304: %s", arg);
+			cli__argp_error(state, "not a number of stacks up to 4194304: %s", arg);
 		return 0;
 	case ARGP_KEY_ARGS:
 		o->command = state->argv + state->next;
 		return 0;
 	case ARGP_KEY_END:
 		if (!o->pid == !o->command)
-			argp_error(state, "give either -p PID or a command");
+			cli__argp_error(state, "give either -p PID or a command");
 		if (o->command && o->attach.n_domains)
-			argp_error(state, "--domain needs a running process (-p PID)");
+			cli__argp_error(state, "--domain needs a running process (-p PID)");
 		if (o->is_raw && !o->output && isatty(STDOUT_FILENO))
-			argp_error(state, "a raw capture is not for a terminal: give -o FILE");
+			cli__argp_error(state, "a raw capture is not for a terminal: give -o FILE");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -220,29 +220,14 @@ static int tick(struct session *s)
 static void on_signal(struct session *s)
 {
 	struct signalfd_siginfo info;
-	static int n_signals;
 
 	while (read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		if (!s->child || n_signals++) {
+		if (!s->child || s->n_signals++) {
 			s->reason = END_INTERRUPTED;
 			continue;
 		}
 		if (info.ssi_code != SI_KERNEL)
 			kill(child__pid(s->child), (int)info.ssi_signo);
-	}
-}
-
-static void reap_child(struct session *s, bool block)
-{
-	int ret;
-
-	while (s->child && !s->child_has_ended) {
-		ret = child__wait(s->child, &s->child_status, block);
-		if (ret == -EINTR)
-			continue;
-		if (ret > 0)
-			s->child_has_ended = true;
-		return;
 	}
 }
 
@@ -324,12 +309,16 @@ int session__run(struct session *s, struct hs_error *err)
 	attachment__detach(s->attachment);
 	if (!ret)
 		ret = finish(s);
-	if (ret)
-		write_error(s, ret, err);
-	if (ret && s->child)
-		return ret;
-	reap_child(s, true);
-	return ret;
+	return ret ? write_error(s, ret, err) : 0;
+}
+
+int session__wait_child(struct session *s)
+{
+	int wait_status = 0;
+
+	while (child__wait(s->child, &wait_status, false) == 0)
+		wait_a_while(s, 1000);
+	return child__exit_code(wait_status);
 }
 
 void session__free(struct session *s)
