@@ -26,9 +26,10 @@ int tier_choice__make(double rate, struct tier_choice *out)
 		tier = -exponent;
 	if (tier > SONDE_TIERS - 1)
 		tier = SONDE_TIERS - 1;
-	keep = round(ldexp(rate, tier + 32));
+	keep = ldexp(rate, tier + 32);
 	if (keep < 1.0)
 		return -ERANGE;
+	keep = round(keep);
 	out->tier = tier;
 	out->keep_p = (uint64_t)keep;
 	out->rate = ldexp(keep, -(int)tier - 32);

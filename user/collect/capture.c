@@ -77,6 +77,8 @@ static int on_frame(struct capture_reader *r, struct cursor c)
 		err = take_location(&c, &locations[i], &texts[2 * i], &texts[2 * i + 1]);
 	if (!err)
 		err = symbolizer__learn(r->symbolizer, raw.slot, locations, raw.n_locations);
+	if (err == -EINVAL)
+		err = -EBADMSG;
 	for (uint32_t i = 0; texts && i < 2 * raw.n_locations; i++)
 		free(texts[i]);
 	free(texts);
@@ -143,39 +145,62 @@ static int read_header(FILE *f, struct hs_error *err)
 	return 0;
 }
 
+/* Make *payload hold at least n bytes; NULL: no memory. */
+static char *room_for(char **payload, size_t *room, size_t n)
+{
+	if (n > *room) {
+		char *grown = realloc(*payload, n);
+
+		if (!grown)
+			return NULL;
+		*payload = grown;
+		*room = n;
+	}
+	return *payload;
+}
+
+/* One chunk: 1 done, 0 the file ends here, or a negative errno. */
+static int read_chunk(FILE *f, struct capture_reader *reader, char **payload, size_t *room)
+{
+	struct raw_chunk chunk;
+	size_t padded;
+	int ret = fill(f, &chunk, sizeof(chunk), &reader->is_cut);
+
+	if (ret != 1)
+		return ret;
+	if (chunk.size_bytes == 0 || chunk.size_bytes > RAW_CHUNK_MAX_BYTES)
+		return -EBADMSG;
+	padded = ((size_t)chunk.size_bytes + 7) & ~(size_t)7;
+	/* Records are read as structures: malloc aligns enough. */
+	if (!room_for(payload, room, padded))
+		return -ENOMEM;
+	ret = fill(f, *payload, padded, &reader->is_cut);
+	if (ret != 1) {
+		reader->is_cut = true;
+		return ret;
+	}
+	ret = on_chunk(reader, chunk.kind, (struct cursor){ *payload, chunk.size_bytes });
+	return ret ? ret : 1;
+}
+
 int capture__read(FILE *f, struct capture_reader *reader, struct hs_error *err)
 {
-	/* Records are read as structures: malloc aligns enough. */
 	char *payload = NULL;
-	struct raw_chunk chunk;
+	size_t room = 0;
 	int ret = read_header(f, err);
 
 	reader->is_cut = false;
 	if (ret)
 		return ret;
-	payload = malloc(RAW_CHUNK_MAX_BYTES + 8);
-	if (!payload)
-		return hs_error__set(err, -ENOMEM, "out of memory");
-	while ((ret = fill(f, &chunk, sizeof(chunk), &reader->is_cut)) == 1) {
-		size_t padded = ((size_t)chunk.size_bytes + 7) & ~(size_t)7;
-
-		if (chunk.size_bytes == 0 || chunk.size_bytes > RAW_CHUNK_MAX_BYTES) {
-			ret = -EBADMSG;
-			break;
-		}
-		ret = fill(f, payload, padded, &reader->is_cut);
-		if (ret != 1) {
-			reader->is_cut = true;
-			break;
-		}
-		ret = on_chunk(reader, chunk.kind, (struct cursor){ payload, chunk.size_bytes });
-		if (ret)
-			break;
-	}
+	do {
+		ret = read_chunk(f, reader, &payload, &room);
+	} while (ret == 1);
 	free(payload);
 	if (ret == -EBADMSG)
 		return hs_error__set(err, ret, "the capture is damaged at byte %ld", ftell(f));
 	if (ret == -EIO)
 		return hs_error__set(err, ret, "cannot read the capture");
+	if (ret == -ENOMEM)
+		return hs_error__set(err, ret, "out of memory");
 	return ret;
 }

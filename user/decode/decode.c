@@ -3,12 +3,20 @@
 #include "user/decode/decode.h"
 
 #include <errno.h>
+#include <stdint.h>
 
 #include "runtime/abi.h"
 
+/* Numbers are signed 64-bit ones in every output (JSON among them). */
+static bool is_number(uint64_t n)
+{
+	return n <= INT64_MAX;
+}
+
 static int check_alloc(const struct hs_rec_alloc *r)
 {
-	if (r->id == 0 || r->n_samples == 0)
+	if (r->id == 0 || !is_number(r->id) || r->n_samples == 0 || !is_number(r->n_samples) ||
+	    !is_number(r->size_words))
 		return -EBADMSG;
 	if (r->source >= SONDE_SRC_COUNT || r->heap > HS_HEAP_MAJOR || r->is_tracked > 1)
 		return -EBADMSG;
@@ -28,7 +36,18 @@ static int check_stack(const struct hs_rec_stack *r)
 
 static int check_block(const struct hs_rec_block *r)
 {
-	if (r->id == 0 || r->heap > HS_HEAP_MAJOR)
+	if (r->id == 0 || !is_number(r->id) || r->heap > HS_HEAP_MAJOR)
+		return -EBADMSG;
+	return 0;
+}
+
+static int check_domain(const struct hs_rec_domain *r)
+{
+	const struct hs_counts *c = &r->counts;
+
+	if (!is_number(c->minor_words) || !is_number(c->promoted_words) ||
+	    !is_number(c->major_words) || !is_number(c->minor_collections) ||
+	    !is_number(c->major_collections))
 		return -EBADMSG;
 	return 0;
 }
@@ -39,6 +58,8 @@ int decode__record(const void *data, size_t len_bytes, struct hs_event *out)
 	size_t want;
 
 	if (len_bytes < sizeof(*h) || h->size_bytes < sizeof(*h) || h->size_bytes > len_bytes)
+		return -EBADMSG;
+	if (!is_number(h->time_ns))
 		return -EBADMSG;
 	switch (h->type) {
 	case HS_REC_ALLOC:
@@ -78,7 +99,7 @@ int decode__record(const void *data, size_t len_bytes, struct hs_event *out)
 	case HS_REC_UNKNOWN:
 		return check_block(out->block);
 	default:
-		return 0;
+		return check_domain(out->domain);
 	}
 }
 

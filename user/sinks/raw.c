@@ -18,9 +18,11 @@
 #include "user/sinks/raw_format.h"
 #include "user/sinks/sink.h"
 
-/* A frame whose names are in the file. */
+/* A frame whose names are in the file. Names that could not be found at first may
+ * be found later: then they are written again. */
 struct known_slot {
 	uint64_t slot; /* key */
+	const struct hs_location *locations; /* as written */
 	UT_hash_handle hh;
 };
 
@@ -121,6 +123,22 @@ static int raw_sink__record(struct sink *base, const struct hs_event *event)
 	return put_chunk((struct raw_sink *)base, RAW_RECORD, event->h, event->h->size_bytes);
 }
 
+static int known_slot__add(struct raw_sink *s, uint64_t slot, struct known_slot **out)
+{
+	struct known_slot *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return -ENOMEM;
+	k->slot = slot;
+	HASH_ADD(hh, s->known, slot, sizeof(k->slot), k);
+	if (!k->hh.tbl) {
+		free(k);
+		return -ENOMEM;
+	}
+	*out = k;
+	return 0;
+}
+
 static int raw_sink__stack(struct sink *base, const struct hs_event *event,
 			   const struct stack *stack)
 {
@@ -130,20 +148,14 @@ static int raw_sink__stack(struct sink *base, const struct hs_event *event,
 
 	for (uint32_t i = 0; i < stack->depth; i++) {
 		HASH_FIND(hh, s->known, &stack->frames[i].slot, sizeof(k->slot), k);
-		if (k)
+		if (k && k->locations == stack->frames[i].locations)
 			continue;
 		err = put_frame(s, &stack->frames[i]);
+		if (!err && !k)
+			err = known_slot__add(s, stack->frames[i].slot, &k);
 		if (err)
 			return err;
-		k = calloc(1, sizeof(*k));
-		if (!k)
-			return -ENOMEM;
-		k->slot = stack->frames[i].slot;
-		HASH_ADD(hh, s->known, slot, sizeof(k->slot), k);
-		if (!k->hh.tbl) {
-			free(k);
-			return -ENOMEM;
-		}
+		k->locations = stack->frames[i].locations;
 	}
 	return raw_sink__record(base, event);
 }

@@ -15,8 +15,9 @@
 #define RAW_MAGIC "heapsond"
 #define RAW_VERSION 1
 
-/* No chunk that the writer makes is longer. */
-#define RAW_CHUNK_MAX_BYTES (1u << 20)
+/* No chunk that the writer makes is longer; the summary of very many domains is
+ * the longest. */
+#define RAW_CHUNK_MAX_BYTES (64u << 20)
 
 struct raw_header {
 	char magic[8];         /* RAW_MAGIC, no terminator */

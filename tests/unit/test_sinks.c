@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Records as JSON: the text that is promised, member by member; the fast printer
+ * of jsonl.c gives the same as json.c; text of any bytes comes out as valid JSON
+ * in ASCII; a full disk and a closed pipe are reported, by both sinks.
+ */
+#include "tests/unit/records_make.h"
+
+#include <fcntl.h>
+#include <signal.h>
+
+#include "user/sinks/json.h"
+
+static const struct stack some_stack = {.id = 7};
+
+/* What the jsonl sink writes for an event. The result is the caller's (free()). */
+static char *line_of(const union record *r, const struct stack *stack)
+{
+	struct output o = output__new(jsonl_sink__new);
+	struct hs_event event = make__event(r);
+	char *text;
+
+	assert_int_equal(o.sink->ops->event(o.sink, &event, stack), 0);
+	text = output__text(&o, NULL);
+	output__free(&o);
+	return text;
+}
+
+static void expect_line(const union record *r, const struct stack *stack, const char *expected)
+{
+	char *line = line_of(r, stack);
+
+	assert_string_equal(line, expected);
+	free(line);
+}
+
+/* The members that all records of make__head have. */
+#define HEAD "\"domain\":3,\"thread\":4001,\"time\":1700000000123456789"
+
+static void writes_what_is_promised(void **state)
+{
+	union record r;
+
+	(void)state;
+	make__alloc(&r, 41, 0xabc);
+	expect_line(&r, &some_stack,
+		    "{\"type\":\"alloc_minor\",\"id\":41,\"profile\":1," HEAD
+		    ",\"n_samples\":1,\"size\":5,\"source\":\"normal\",\"stack\":7,\"tracked\":"
+		    "true}\n");
+	make__alloc(&r, 42, 0);
+	r.alloc.heap = HS_HEAP_MAJOR;
+	r.alloc.is_tracked = 0;
+	r.alloc.n_samples = 3;
+	r.alloc.source = SONDE_SRC_CUSTOM;
+	expect_line(&r, NULL,
+		    "{\"type\":\"alloc_major\",\"id\":42,\"profile\":1," HEAD
+		    ",\"n_samples\":3,\"size\":5,\"source\":\"custom\",\"stack\":0,\"tracked\":"
+		    "false}\n");
+	/* A stack that was lost is not the empty one. */
+	make__alloc(&r, 1, 5);
+	expect_line(&r, NULL,
+		    "{\"type\":\"alloc_minor\",\"id\":1,\"profile\":1," HEAD
+		    ",\"n_samples\":1,\"size\":5,\"source\":\"normal\",\"stack\":null,\"tracked\":"
+		    "true}\n");
+	make__block(&r, HS_REC_PROMOTE, 43);
+	expect_line(&r, NULL, "{\"type\":\"promote\",\"id\":43,\"profile\":1," HEAD "}\n");
+	make__block(&r, HS_REC_DEALLOC, 44);
+	expect_line(&r, NULL, "{\"type\":\"dealloc_major\",\"id\":44,\"profile\":1," HEAD "}\n");
+	r.block.heap = HS_HEAP_MINOR;
+	expect_line(&r, NULL, "{\"type\":\"dealloc_minor\",\"id\":44,\"profile\":1," HEAD "}\n");
+	make__block(&r, HS_REC_UNKNOWN, 45);
+	expect_line(&r, NULL, "{\"type\":\"unknown\",\"id\":45,\"profile\":1," HEAD "}\n");
+	make__domain(&r, HS_REC_DOMAIN_SPAWN);
+	expect_line(&r, NULL, "{\"type\":\"domain_spawn\"," HEAD ",\"parent\":1}\n");
+	make__domain(&r, HS_REC_DOMAIN_TERMINATE);
+	expect_line(&r, NULL,
+		    "{\"type\":\"domain_terminate\"," HEAD
+		    ",\"minor_words\":11,\"promoted_words\":12,\"major_words\":13,"
+		    "\"minor_collections\":14,\"major_collections\":15}\n");
+	/* Only a carrier of counters, for the summary. */
+	make__domain(&r, HS_REC_EXIT);
+	expect_line(&r, NULL, "");
+}
+
+/* The line of an event is json.c's text, and parses as json.c's object. */
+static void expect_agreement(const union record *r, const struct stack *stack)
+{
+	struct hs_event event = make__event(r);
+	json_t *object = json__event(&event, stack), *parsed;
+	char *line = line_of(r, stack), *text;
+
+	assert_non_null(object);
+	parsed = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+	if (!parsed)
+		fail_msg("no JSON: %s", line);
+	assert_true(json_equal(parsed, object));
+	text = json_dumps(object, JSON_LINE_FLAGS);
+	assert_int_equal(line[strlen(line) - 1], '\n');
+	line[strlen(line) - 1] = '\0';
+	assert_string_equal(line, text);
+	assert_null(strchr(line, '\n'));
+	free(text);
+	free(line);
+	json_decref(parsed);
+	json_decref(object);
+}
+
+static uint64_t pick(const uint64_t *values, size_t n, uint64_t *seed)
+{
+	return values[make__random(seed) % n];
+}
+
+static void fast_printer_agrees(void **state)
+{
+	static const uint64_t extremes[] = {1, 9, 10, 4294967295, 4294967296, INT64_MAX};
+	static const uint32_t words[] = {0, 1, 2147483647, 2147483648, UINT32_MAX};
+	static const enum hs_record_type types[] = {HS_REC_PROMOTE, HS_REC_DEALLOC, HS_REC_UNKNOWN};
+	const struct stack last = {.id = UINT32_MAX};
+	const struct stack *const stacks[] = {NULL, &some_stack, &last};
+	uint64_t seed = 1;
+	union record r;
+
+	(void)state;
+	for (unsigned int i = 0; i < 4 * 2 * 2 * 4; i++) {
+		bool is_empty = i & 1;
+
+		make__alloc(&r, 1, is_empty ? 0 : 5);
+		r.alloc.heap = i >> 1 & 1;
+		r.alloc.is_tracked = i >> 2 & 1;
+		r.alloc.source = i >> 3 & 3;
+		for (int round = 0; round < 20; round++) {
+			r.alloc.id = pick(extremes, COUNT(extremes), &seed);
+			r.alloc.size_words = pick(extremes, COUNT(extremes), &seed) - 1;
+			r.alloc.n_samples = pick(extremes, COUNT(extremes), &seed);
+			r.h.time_ns = pick(extremes, COUNT(extremes), &seed) - 1;
+			r.h.domain = words[make__random(&seed) % COUNT(words)];
+			r.h.tid = words[make__random(&seed) % COUNT(words)];
+			r.h.profile = words[make__random(&seed) % 4 + 1];
+			expect_agreement(&r,
+					 is_empty ? NULL : stacks[(size_t)round % COUNT(stacks)]);
+		}
+	}
+	for (size_t i = 0; i < COUNT(types) * 2; i++) {
+		make__block(&r, types[i / 2], INT64_MAX);
+		r.block.heap = i % 2;
+		for (int round = 0; round < 20; round++) {
+			r.block.id = pick(extremes, COUNT(extremes), &seed);
+			r.h.time_ns = pick(extremes, COUNT(extremes), &seed) - 1;
+			r.h.domain = words[make__random(&seed) % COUNT(words)];
+			r.h.tid = words[make__random(&seed) % COUNT(words)];
+			expect_agreement(&r, NULL);
+		}
+	}
+	make__domain(&r, HS_REC_DOMAIN_SPAWN);
+	expect_agreement(&r, NULL);
+	make__domain(&r, HS_REC_DOMAIN_TERMINATE);
+	r.domain.counts.minor_words = INT64_MAX;
+	expect_agreement(&r, NULL);
+}
+
+static void writes_stacks(void **state)
+{
+	const struct hs_location first[] = {
+		{.function = "Stdlib__List.map",
+		 .file = "list.ml",
+		 .line = 82,
+		 .end_line = 82,
+		 .start_char = 10,
+		 .end_char = 16,
+		 .end_offset = 16,
+		 .is_inlined = true},
+		{.function = "Main.\"quoted\"\\",
+		 .file = "src/\xc3\xa9.ml",
+		 .line = 1,
+		 .end_line = 3,
+		 .start_char = 0,
+		 .end_char = 4,
+		 .end_offset = 99},
+	};
+	/* Without a line there is no position. */
+	const struct hs_location second[] = {
+		{.function = "caml_main", .start_char = 3, .end_char = 4}};
+	const struct hs_location third[] = {{.file = "x.ml",
+					     .line = UINT32_MAX,
+					     .end_line = UINT32_MAX,
+					     .start_char = 1,
+					     .end_char = 2}};
+	const struct hs_location fourth[] = {{.line = 0}};
+	struct stack_frame frames[] = {{8, first, COUNT(first)},
+				       {16, second, COUNT(second)},
+				       {24, third, COUNT(third)},
+				       {32, fourth, COUNT(fourth)}};
+	const struct stack stack = {.id = 4294967295, .depth = COUNT(frames), .frames = frames};
+	struct output o = output__new(jsonl_sink__new);
+	char *text;
+
+	(void)state;
+	assert_int_equal(o.sink->ops->stack(o.sink, NULL, &stack), 0);
+	/* Known stacks are not written again. */
+	assert_null(o.sink->ops->stack_again);
+	text = output__text(&o, NULL);
+	assert_string_equal(
+		text,
+		"{\"type\":\"stack\",\"id\":4294967295,\"frames\":["
+		"{\"function\":\"Stdlib__List.map\",\"file\":\"list.ml\",\"line\":82,\"start\":10,"
+		"\"end\":16,\"inlined\":true},"
+		"{\"function\":\"Main.\\\"quoted\\\"\\\\\",\"file\":\"src/\\u00E9.ml\",\"line\":1,"
+		"\"end_line\":3,\"start\":0,\"end\":4},"
+		"{\"function\":\"caml_main\",\"file\":null},"
+		"{\"function\":null,\"file\":\"x.ml\",\"line\":4294967295,\"start\":1,\"end\":2},"
+		"{\"function\":null,\"file\":null}]}\n");
+	free(text);
+	output__free(&o);
+}
+
+/* Given bytes, the string that json__text makes of them. */
+static void expect_text(const char *bytes, const char *expected)
+{
+	json_t *string = json__text(bytes), *parsed;
+	char *dump;
+
+	if (!json_is_string(string))
+		fail_msg("no string for `%s`", expected);
+	assert_string_equal(json_string_value(string), expected);
+	dump = json_dumps(string, JSON_LINE_FLAGS | JSON_ENCODE_ANY);
+	assert_non_null(dump);
+	for (const char *c = dump; *c; c++)
+		assert_in_range(*c, ' ', 0x7f);
+	parsed = json_loads(dump, JSON_DECODE_ANY, NULL);
+	assert_true(json_equal(parsed, string));
+	json_decref(parsed);
+	json_decref(string);
+	free(dump);
+}
+
+#define U_FFFD "\xef\xbf\xbd"
+
+static void cleans_text(void **state)
+{
+	static const char *const kept[] = {
+		"",
+		"plain",
+		"\"quotes\" and \\ and /",
+		"\x01\x02\x1f\x7f\t\n\r\b\f",
+		"\xc2\x80",
+		"\xdf\xbf",
+		"\xe0\xa0\x80",
+		"\xed\x9f\xbf",
+		"\xee\x80\x80",
+		"\xef\xbf\xbf",
+		"\xf0\x90\x80\x80",
+		"\xf4\x8f\xbf\xbf",
+		"x\xe2\x82\xacy",
+	};
+	static const char *const cleaned[][2] = {
+		{"\x80", U_FFFD},
+		{"a\xff"
+		 "b",
+		 "a" U_FFFD "b"},
+		{"\xc3", U_FFFD},
+		{"\xc3(", U_FFFD "("},
+		/* Cut off, at the end and before it. */
+		{"\xe2\x82", U_FFFD U_FFFD},
+		{"\xe2\x82"
+		 "e",
+		 U_FFFD U_FFFD "e"},
+		{"\xf0\x90\x80", U_FFFD U_FFFD U_FFFD},
+		/* Overlong. */
+		{"\xc0\x80", U_FFFD U_FFFD},
+		{"\xc1\xbf", U_FFFD U_FFFD},
+		{"\xe0\x9f\xbf", U_FFFD U_FFFD U_FFFD},
+		{"\xf0\x8f\xbf\xbf", U_FFFD U_FFFD U_FFFD U_FFFD},
+		/* Surrogates, and beyond U+10FFFF. */
+		{"\xed\xa0\x80", U_FFFD U_FFFD U_FFFD},
+		{"\xed\xbf\xbf", U_FFFD U_FFFD U_FFFD},
+		{"\xf4\x90\x80\x80", U_FFFD U_FFFD U_FFFD U_FFFD},
+		{"\xf8\x88\x80\x80\x80", U_FFFD U_FFFD U_FFFD U_FFFD U_FFFD},
+		/* What is good beside what is not stays. */
+		{"\xe2\x82\xac\xff\"\n", "\xe2\x82\xac" U_FFFD "\"\n"},
+	};
+	char bytes[64];
+	uint64_t seed = 1;
+	json_t *none = json__text(NULL);
+
+	(void)state;
+	assert_true(json_is_null(none));
+	json_decref(none);
+	for (size_t i = 0; i < COUNT(kept); i++)
+		expect_text(kept[i], kept[i]);
+	for (size_t i = 0; i < COUNT(cleaned); i++)
+		expect_text(cleaned[i][0], cleaned[i][1]);
+	for (int i = 0; i < 20000; i++) {
+		size_t n = make__random(&seed) % sizeof(bytes);
+		char *exact;
+		json_t *string;
+
+		for (size_t k = 0; k < n; k++)
+			bytes[k] = (char)(make__random(&seed) % 255 + 1);
+		exact = strndup(bytes, n);
+		string = json__text(exact);
+		assert_true(json_is_string(string));
+		json_decref(string);
+		free(exact);
+	}
+}
+
+/* Write through one function of the sink until it fails, or more than any buffer. */
+static int write_much(struct sink *s, int which)
+{
+	static const uint64_t slot = 0x1000;
+	const struct hs_location l = {.function = "A.f"};
+	struct stack_frame frame = {.slot = slot, .locations = &l, .n_locations = 1};
+	const struct stack stack = {.id = 1, .depth = 1, .frames = &frame};
+	json_t *object = json_pack("{s:s}", "type", "loss");
+	struct hs_event event;
+	union record r;
+	int err = 0;
+
+	make__alloc(&r, 1, 0);
+	if (which == 1)
+		make__block(&r, HS_REC_DEALLOC, 1);
+	if (which == 2)
+		make__stack(&r, 1, &slot, 1);
+	event = make__event(&r);
+	for (int i = 0; i < 200000 && !err; i++) {
+		if (which < 2)
+			err = s->ops->event(s, &event, NULL);
+		else if (which == 2)
+			err = s->ops->stack(s, &event, &stack);
+		else
+			err = s->ops->json(s, object);
+	}
+	json_decref(object);
+	return err;
+}
+
+static void expect_errors(int (*sink_new)(struct sink **out, int fd), int (*open_bad)(void),
+			  int expected)
+{
+	struct hs_event event;
+	struct sink *s;
+	union record r;
+	int fd;
+
+	for (int which = 0; which < 4; which++) {
+		assert_int_equal(sink_new(&s, open_bad()), 0);
+		assert_int_equal(write_much(s, which), expected);
+		sink__free(s);
+	}
+	/* Little enough to be seen at the flush only. */
+	fd = open_bad();
+	assert_int_equal(sink_new(&s, fd), 0);
+	make__alloc(&r, 1, 0);
+	event = make__event(&r);
+	assert_int_equal(s->ops->event(s, &event, NULL), 0);
+	assert_int_equal(s->ops->flush(s), expected);
+	sink__free(s);
+	assert_int_equal(fcntl(fd, F_GETFD), -1); /* the sink's, and closed */
+	assert_int_equal(sink_new(&s, -1), -EBADF);
+}
+
+static int open_full(void)
+{
+	return open("/dev/full", O_WRONLY | O_CLOEXEC);
+}
+
+static int open_closed_pipe(void)
+{
+	int fds[2];
+
+	assert_int_equal(pipe(fds), 0);
+	close(fds[0]);
+	return fds[1];
+}
+
+static void reports_write_errors(void **state)
+{
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);
+	expect_errors(jsonl_sink__new, open_full, -ENOSPC);
+	expect_errors(jsonl_sink__new, open_closed_pipe, -EPIPE);
+	expect_errors(raw_sink__new, open_full, -ENOSPC);
+	expect_errors(raw_sink__new, open_closed_pipe, -EPIPE);
+	sink__free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(writes_what_is_promised), cmocka_unit_test(fast_printer_agrees),
+		cmocka_unit_test(writes_stacks),	   cmocka_unit_test(cleans_text),
+		cmocka_unit_test(reports_write_errors),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
