@@ -52,7 +52,8 @@ union record {
 	struct hs_rec_stack stack;
 	struct hs_rec_block block;
 	struct hs_rec_domain domain;
-	_Alignas(8) unsigned char bytes[sizeof(struct hs_rec_stack) + 8 * SONDE_STACK_MAX];
+	/* Room for one frame more than allowed. */
+	_Alignas(8) unsigned char bytes[sizeof(struct hs_rec_stack) + 8 * (SONDE_STACK_MAX + 1)];
 };
 
 static inline void make__head(union record *r, enum hs_record_type type, size_t size)
@@ -134,7 +135,7 @@ struct output {
 
 static inline struct output output__new(int (*sink_new)(struct sink **out, int fd))
 {
-	struct output o = {.fd = memfd_create("heapsonde-test", MFD_CLOEXEC)};
+	struct output o = { .fd = memfd_create("heapsonde-test", MFD_CLOEXEC) };
 
 	assert_true(o.fd >= 0);
 	assert_int_equal(sink_new(&o.sink, dup(o.fd)), 0);

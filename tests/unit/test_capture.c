@@ -34,6 +34,86 @@ static void replays_byte_for_byte(void **state)
 	free(direct);
 }
 
+static int accept_json(void *ctx, json_t *object)
+{
+	(void)ctx;
+	(void)object;
+	return 0;
+}
+
+static int accept_event(void *ctx, const struct hs_event *event)
+{
+	(void)ctx;
+	(void)event;
+	return 0;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+/* A reader's symbolizer knows of each frame what the writer's knew. */
+static void restores_locations(void **state)
+{
+	static const uint64_t slots[] = { SLOT_INLINED, SLOT_NAMELESS, SLOT_SYMBOL, SLOT_UNKNOWN };
+	struct capture_reader reader = { .json = accept_json, .event = accept_event };
+	struct symbolizer *original;
+	size_t size;
+	char *capture = record(raw_sink__new, &size);
+	FILE *f = fmemopen(capture, size, "r");
+
+	(void)state;
+	assert_int_equal(symbolizer__new_empty(&original), 0);
+	assert_int_equal(symbolizer__new_empty(&reader.symbolizer), 0);
+	teach(original);
+	assert_int_equal(capture__read(f, &reader, &capture_err), 0);
+	for (size_t i = 0; i < COUNT(slots); i++) {
+		const struct hs_location *want, *got;
+		int n = symbolizer__resolve(original, slots[i], &want);
+
+		assert_int_equal(symbolizer__resolve(reader.symbolizer, slots[i], &got), n);
+		for (; n; n--, want++, got++) {
+			assert_true(same_text(got->function, want->function));
+			assert_true(same_text(got->file, want->file));
+			assert_int_equal(got->line, want->line);
+			assert_int_equal(got->end_line, want->end_line);
+			assert_int_equal(got->start_char, want->start_char);
+			assert_int_equal(got->end_char, want->end_char);
+			assert_int_equal(got->end_offset, want->end_offset);
+			assert_int_equal(got->is_inlined, want->is_inlined);
+		}
+	}
+	symbolizer__free(original);
+	symbolizer__free(reader.symbolizer);
+	fclose(f);
+	free(capture);
+}
+
+/* The kinds of chunks, in order: every frame's names before its first stack, once. */
+static void writes_names_once(void **state)
+{
+	static const char expected[] = "json record frame frame record record frame frame record "
+				       "record record record record record record record record "
+				       "record json record record record record json ";
+	static const char *const names[] = { "?", "json ", "record ", "frame " };
+	char kinds[sizeof(expected) + 64] = "", *capture;
+	struct raw_chunk chunk;
+	size_t size;
+
+	(void)state;
+	capture = record(raw_sink__new, &size);
+	for (size_t at = sizeof(struct raw_header); at < size;
+	     at += sizeof(chunk) + (chunk.size_bytes + 7) / 8 * 8) {
+		memcpy(&chunk, capture + at, sizeof(chunk));
+		assert_in_range(chunk.kind, RAW_JSON, RAW_FRAME);
+		assert_true(strlen(kinds) < sizeof(expected));
+		strcat(kinds, names[chunk.kind]);
+	}
+	assert_string_equal(kinds, expected);
+	free(capture);
+}
+
 /* A frame about which nothing was known at first. */
 static void replays_names_found_later(void **state)
 {
@@ -136,6 +216,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(replays_byte_for_byte),
+		cmocka_unit_test(restores_locations),
+		cmocka_unit_test(writes_names_once),
 		cmocka_unit_test(replays_names_found_later),
 		cmocka_unit_test(holds_long_summaries),
 		cmocka_unit_test(replays_what_is_left),

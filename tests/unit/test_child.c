@@ -228,6 +228,7 @@ static void dies_with_us_only_while_held(void **state)
 static void signals_of_child(char *out, size_t size)
 {
 	const char *file = program__path("signals");
+	unsigned long blocked, ignored;
 	char script[512];
 	struct child *c;
 	FILE *f;
@@ -240,8 +241,11 @@ static void signals_of_child(char *out, size_t size)
 	child__free(c);
 	f = fopen(file, "r");
 	assert_non_null(f);
-	assert_non_null(fgets(out, (int)size, f));
+	assert_int_equal(fscanf(f, "%lx %lx", &blocked, &ignored), 2);
 	fclose(f);
+	/* Signals 32 and 33 are the C library's own: no program may set them, and
+	 * make leaves them ignored in what it starts. */
+	snprintf(out, size, "%lx %lx", blocked, ignored & ~0x180000000ul);
 }
 
 static void on_signal(int sig)
@@ -263,7 +267,7 @@ static void starts_with_clean_signals(void **state)
 	signal(SIGCHLD, SIG_IGN); /* and the exit status is known all the same */
 	signal(SIGUSR1, on_signal);
 	signals_of_child(bits, sizeof(bits));
-	assert_string_equal(bits, "0000000000000000 0000000000000000 ");
+	assert_string_equal(bits, "0 0");
 	/* What heapsonde itself was started with is passed on. */
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	signal(SIGPIPE, SIG_DFL);
@@ -272,7 +276,7 @@ static void starts_with_clean_signals(void **state)
 	signal(SIGHUP, SIG_DFL);
 	signal(SIGINT, SIG_IGN);
 	signals_of_child(bits, sizeof(bits));
-	assert_string_equal(bits, "0000000000000000 0000000000000001 ");
+	assert_string_equal(bits, "0 1");
 	signal(SIGINT, SIG_DFL);
 	signal(SIGUSR1, SIG_DFL);
 }

@@ -209,7 +209,7 @@ static void refuses_fields(void **state)
 		SET(struct hs_rec_domain, counts.minor_collections, 1ull << 63),
 		SET(struct hs_rec_domain, counts.major_collections, 1ull << 63),
 	};
-	static const uint64_t frames[1];
+	static const uint64_t frames[SONDE_STACK_MAX + 1];
 	struct hs_event event;
 	union record r;
 
@@ -229,6 +229,8 @@ static void refuses_fields(void **state)
 	r.alloc.stack_hash = 1;
 	assert_int_equal(decode(&r, r.h.size_bytes, &event), -EBADMSG);
 	make__stack(&r, 1, frames, 0);
+	assert_int_equal(decode(&r, r.h.size_bytes, &event), -EBADMSG);
+	make__stack(&r, 1, frames, SONDE_STACK_MAX + 1);
 	assert_int_equal(decode(&r, r.h.size_bytes, &event), -EBADMSG);
 }
 
