@@ -94,8 +94,9 @@ json_t *session_json__summary(const struct session *s, uint64_t missed)
 		if (ours[i].n)
 			json_object_set_new(lost, ours[i].name,
 					    json_integer((json_int_t)ours[i].n));
-	return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o}", "type", "summary", "reason",
+	return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "type", "summary", "reason",
 			 reason_text(s), "time", (json_int_t)session__now_ns(), "allocs",
-			 (json_int_t)p->n_allocs, "domains", domain_book__to_json(s->book), "lost",
-			 lost, "degraded", domain_book__losses_to_json(s->book, false));
+			 (json_int_t)p->n_allocs, "domains", domain_book__to_json(s->book),
+			 "folded", domain_book__folded_to_json(s->book), "lost", lost, "degraded",
+			 domain_book__losses_to_json(s->book, false));
 }

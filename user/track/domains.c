@@ -9,10 +9,15 @@
 #include "user/decode/decode.h"
 #include "user/sinks/json.h"
 
+/* Terminated domains that keep an entry of their own. */
+#define TERMINATED_MAX 1024
+
 struct domain_book {
 	struct domain_entry *entries; /* by unique id; DOMAIN_NONE last, if at all */
 	size_t n_entries;
 	size_t room;
+	size_t n_folded;         /* terminated domains without an entry */
+	struct hs_domain folded; /* their sums */
 };
 
 int domain_book__new(struct domain_book **out)
@@ -80,6 +85,56 @@ static int update_none(struct domain_book *b, const struct attachment *a)
 	return 0;
 }
 
+static bool has_terminated(const struct domain_entry *e)
+{
+	/* For a whole interval, so that its last changes have been seen. */
+	return e->before.flags & HS_DOMAIN_TERMINATED;
+}
+
+static void counts__add(struct hs_counts *to, const struct hs_counts *c)
+{
+	to->minor_words += c->minor_words;
+	to->promoted_words += c->promoted_words;
+	to->major_words += c->major_words;
+	to->minor_collections += c->minor_collections;
+	to->major_collections += c->major_collections;
+}
+
+static void fold(struct domain_book *b, const struct hs_domain *d)
+{
+	b->n_folded++;
+	counts__add(&b->folded.now, &d->now);
+	counts__add(&b->folded.base, &d->base);
+	b->folded.samples_hit += d->samples_hit;
+	b->folded.samples_kept += d->samples_kept;
+	b->folded.records_kept += d->records_kept;
+	for (int i = 0; i < HS_LOSS_CAUSES; i++)
+		b->folded.lost[i] += d->lost[i];
+}
+
+/*
+ * A program may spawn domains for days. When there are twice as many terminated
+ * ones as are kept, the older half goes into the sums.
+ */
+static void fold_oldest(struct domain_book *b)
+{
+	size_t n_terminated = 0, n_left = 0;
+
+	for (size_t i = 0; i < b->n_entries; i++)
+		n_terminated += has_terminated(&b->entries[i]);
+	if (n_terminated < 2 * TERMINATED_MAX)
+		return;
+	for (size_t i = 0; i < b->n_entries; i++) {
+		if (has_terminated(&b->entries[i]) && n_terminated > TERMINATED_MAX) {
+			fold(b, &b->entries[i].now);
+			n_terminated--;
+		} else {
+			b->entries[n_left++] = b->entries[i];
+		}
+	}
+	b->n_entries = n_left;
+}
+
 int domain_book__update(struct domain_book *b, const struct attachment *a, pid_t tgid)
 {
 	struct domain_stat *stats = NULL;
@@ -89,6 +144,7 @@ int domain_book__update(struct domain_book *b, const struct attachment *a, pid_t
 		return n;
 	for (size_t i = 0; i < b->n_entries; i++)
 		b->entries[i].before = b->entries[i].now;
+	fold_oldest(b);
 	for (int i = 0; i < n && !err; i++) {
 		struct domain_entry *e = entry_of(b, stats[i].unique_id);
 
@@ -128,12 +184,9 @@ int domain_book__each_loss(const struct domain_book *b,
 	return 0;
 }
 
-static json_t *entry_to_json(const struct domain_entry *e)
+/* Add what was counted to o, which this takes over. NULL if memory is short. */
+static json_t *with_counts(json_t *o, const struct hs_domain *d)
 {
-	const struct hs_domain *d = &e->now;
-	json_t *o = json_pack("{s:I, s:s, s:b}", "domain", (json_int_t)e->unique_id, "state",
-			      d->flags & HS_DOMAIN_TERMINATED ? "terminated" : "alive", "sampled",
-			      d->flags & HS_DOMAIN_COVERED && d->flags & HS_DOMAIN_BASED);
 	json_t *rest;
 
 	if (!o || json__add_counts(o, "", &d->now) || json__add_counts(o, "base_", &d->base))
@@ -150,6 +203,24 @@ static json_t *entry_to_json(const struct domain_entry *e)
 fail:
 	json_decref(o);
 	return NULL;
+}
+
+static json_t *entry_to_json(const struct domain_entry *e)
+{
+	const struct hs_domain *d = &e->now;
+
+	return with_counts(json_pack("{s:I, s:s, s:b}", "domain", (json_int_t)e->unique_id, "state",
+				     d->flags & HS_DOMAIN_TERMINATED ? "terminated" : "alive",
+				     "sampled",
+				     d->flags & HS_DOMAIN_COVERED && d->flags & HS_DOMAIN_BASED),
+			   d);
+}
+
+json_t *domain_book__folded_to_json(const struct domain_book *b)
+{
+	if (!b->n_folded)
+		return json_null();
+	return with_counts(json_pack("{s:I}", "count", (json_int_t)b->n_folded), &b->folded);
 }
 
 json_t *domain_book__to_json(const struct domain_book *b)
@@ -172,7 +243,7 @@ json_t *domain_book__losses_to_json(const struct domain_book *b, bool want_real)
 	json_t *object = json_object();
 
 	for (int cause = 0; object && cause < HS_LOSS_CAUSES; cause++) {
-		uint64_t n = 0;
+		uint64_t n = b->folded.lost[cause];
 
 		for (size_t i = 0; i < b->n_entries; i++)
 			n += b->entries[i].now.lost[cause];

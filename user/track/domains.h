@@ -49,9 +49,13 @@ int domain_book__each_loss(const struct domain_book *b,
 			   int (*each)(void *ctx, uint32_t domain, enum hs_loss cause, uint64_t n),
 			   void *ctx);
 
-/* For the summary record: an array of domains; an object of losses by cause that
- * are real (want_real) or only delays. New references, NULL if memory is short. */
+/*
+ * For the summary record: an array of domains; the sums of terminated domains that
+ * are too many to keep apart, or JSON null; an object of losses by cause that are
+ * real (want_real) or only delays. New references, NULL if memory is short.
+ */
 json_t *domain_book__to_json(const struct domain_book *b);
+json_t *domain_book__folded_to_json(const struct domain_book *b);
 json_t *domain_book__losses_to_json(const struct domain_book *b, bool want_real);
 
 #endif /* HEAPSONDE_DOMAINS_H */
