@@ -62,7 +62,8 @@ static __always_inline void domain_lost(struct hs_domain *d, enum hs_loss cause,
 /*
  * Take over the counters of a GC event. The first one at which the domain
  * samples for us is the base: what is allocated from there on is sampled. Where
- * only counters are wanted the base is the first event of all.
+ * only counters are wanted, user space has set the base of domains that it found,
+ * and any other counts from its first event.
  */
 static __always_inline void domain_count(struct hs_domain *d, const struct sonde_gc *gc)
 {

@@ -103,6 +103,7 @@ struct sonde_domain_info {
 	__u32 live;
 	__u32 tid; /* OS thread that created the domain, as the process sees it */
 	__u64 unique_id_addr; /* where the runtime keeps it, a 32-bit integer */
+	__u64 gc_addr;        /* of its struct sonde_gc, as of its last collection */
 };
 
 /*
@@ -131,7 +132,7 @@ SONDE_ASSERT("sample.frames", __builtin_offsetof(struct sonde_sample, frames) ==
 SONDE_ASSERT("sample.source", __builtin_offsetof(struct sonde_sample, source) == 40);
 SONDE_ASSERT("gc", sizeof(struct sonde_gc) == 72);
 SONDE_ASSERT("gc.minor_words", __builtin_offsetof(struct sonde_gc, minor_words) == 32);
-SONDE_ASSERT("domain_info", sizeof(struct sonde_domain_info) == 24);
+SONDE_ASSERT("domain_info", sizeof(struct sonde_domain_info) == 32);
 SONDE_ASSERT("registry", sizeof(struct sonde_registry) == 48);
 SONDE_ASSERT("registry.domains", __builtin_offsetof(struct sonde_registry, domains) == 24);
 SONDE_ASSERT("registry.fd", __builtin_offsetof(struct sonde_registry, fd_retaddr_bytes) == 36);

@@ -135,6 +135,7 @@ struct sonde_domain *sonde_domain_new(caml_domain_state *parent,
   d->info.domain_id = dom->id;
   d->info.unique_id = parent ? UINT32_MAX : 0;
   d->info.unique_id_addr = (uintptr_t)&dom->unique_id;
+  d->info.gc_addr = (uintptr_t)&d->gc;
   d->info.tid = syscall(SYS_gettid);
   d->info.live = 1;
   sonde_domains[dom->id] = d;
@@ -163,9 +164,9 @@ void sonde_arm(caml_domain_state *dom, struct sonde_domain *d)
 {
   value *ours = NULL;
   if (d->tier != SONDE_NO_TIER) {
-    uintnat distance = geometric(d);
-    if ((uintnat)(dom->young_ptr - dom->young_start) > distance)
-      ours = dom->young_ptr - (distance - 1);
+    /* It may lie below the minor heap, and yet within the block that will not
+       fit into it. The longest distance drawn is some 2^30 words: no wrap. */
+    ours = dom->young_ptr - (geometric(d) - 1);
   }
   d->our_trigger = ours;
   dom->memprof_young_trigger =

@@ -2,8 +2,8 @@
 /*
  * The runtime's functions that heapsonde stands in for.
  *
- * In:   the calls that the runtime makes to statmemprof and, at the end of a
- *       minor collection, to the finalisers.
+ * In:   the calls that the runtime makes to statmemprof, to the minor heap's slow
+ *       path and, at the end of a minor collection, to the finalisers.
  * Out:  the same calls to the runtime's own functions, under their aliases
  *       sonde_orig_*, so that the program behaves as with the stock runtime;
  *       and the engine's work besides.
@@ -25,13 +25,19 @@
 #include <caml/address_class.h>
 #include <caml/finalise.h>
 #include <caml/frame_descriptors.h>
+#include <caml/memory.h>
 #include <caml/memprof.h>
+#include <caml/minor_gc.h>
 #include <caml/roots.h>
 #include <caml/shared_heap.h>
 
 extern value sonde_orig_caml_memprof_start(value rate, value depth,
                                            value tracker);
 extern void sonde_orig_caml_memprof_set_trigger(caml_domain_state *dom);
+extern void sonde_orig_caml_alloc_small_dispatch(caml_domain_state *dom,
+                                                 intnat wosize, int flags,
+                                                 int nallocs,
+                                                 unsigned char *lens);
 extern void sonde_orig_caml_memprof_sample_young(uintnat wosize, int from_caml,
                                                  int nallocs,
                                                  unsigned char *lens);
@@ -67,9 +73,9 @@ static void announce(caml_domain_state *dom, struct sonde_domain *d)
 static void fire_gc(enum sonde_gc_probe probe, caml_domain_state *dom,
                     struct sonde_domain *d)
 {
-  if (!sonde_gc_up(probe)) return;
+  /* Kept up to date for whoever comes and reads the registry. */
   sonde_update_gc(dom, d);
-  sonde_fire_gc(probe, &d->gc);
+  if (sonde_gc_up(probe)) sonde_fire_gc(probe, &d->gc);
 }
 
 /* ---- Gc.Memprof in this process ---- */
@@ -147,61 +153,92 @@ __asm__(
 /* A combined allocation is at most Max_young_wosize words with the headers. */
 #define MAX_SUB_BLOCKS (Max_young_whsize / 2 + 1)
 
-/* Report the sampled sub-blocks, which stand from young_ptr on. */
+/* Draw our trigger anew; what is allocated next begins just below [young_ptr]. */
+static void arm_at(caml_domain_state *dom, struct sonde_domain *d,
+                   value *young_ptr)
+{
+  value *here = dom->young_ptr;
+  dom->young_ptr = young_ptr;
+  sonde_arm(dom, d);
+  caml_reset_young_limit(dom);
+  dom->young_ptr = here;
+}
+
+/* Report the sampled sub-blocks, which stand from young_ptr on, in the order of
+   their allocation: from the top down. */
 static void report_young(caml_domain_state *dom, struct sonde_domain *d,
                          uintnat wosize, int from_caml, int nallocs,
                          unsigned char *lens, int tier,
                          const unsigned short *n_samples)
 {
-  value *bottom = dom->young_ptr;
-  for (int i = 0; i < nallocs; i++) {
+  value *bottom = dom->young_ptr + Whsize_wosize(wosize);
+  for (int i = nallocs - 1; i >= 0; i--) {
     uintnat size = lens == NULL ? wosize : Wosize_encoded_alloc_len(lens[i]);
+    bottom -= Whsize_wosize(size);
     if (n_samples[i] > 0)
       sonde_report(dom, d, Val_hp(bottom), size, tier, n_samples[i],
                    SONDE_SRC_NORMAL, 1, from_caml ? i : -1);
-    bottom += Whsize_wosize(size);
   }
 }
 
-/* An allocation of [wosize] words in all, already subtracted from young_ptr,
-   went below a trigger: ours, memprof's, or both. Nothing of the block is
-   written yet, not even its header. */
+/* Called when an allocation of [wosize] words in all, which has been subtracted
+   from young_ptr, went below young_limit: because of our trigger, memprof's, an
+   interrupt, or the end of the minor heap.
+
+   Whether the block is sampled is decided here, before anything else happens,
+   by where it lies to our trigger. Were it decided where memprof decides, after
+   the original has polled for work, samples would be lost: the poll collects if
+   fewer than Max_young_whsize words are left, and so a hit in that part of the
+   minor heap would bring about a collection and with it a new trigger, while a
+   block that is not hit would be allocated there all the same.
+
+   The decision takes the words of the block out of the game. Until the block
+   is allocated other code may allocate: signal handlers, finalisers, memprof's
+   callbacks, other threads. It draws from the trigger set here. When the original
+   returns, young_ptr says where the block really goes, and sampling goes on below
+   it. If the original raises instead, the allocation does not take place, and
+   what was counted is forgotten with this frame. */
+void caml_alloc_small_dispatch(caml_domain_state *dom, intnat wosize, int flags,
+                               int nallocs, unsigned char *lens)
+{
+  struct sonde_domain *d = sonde_domain_of(dom);
+  if (d == NULL || d->tier == SONDE_NO_TIER) {
+    sonde_orig_caml_alloc_small_dispatch(dom, wosize, flags, nallocs, lens);
+    return;
+  }
+
+  int tier = d->tier;
+  unsigned short n_samples[MAX_SUB_BLOCKS];
+  int is_hit = dom->young_ptr < d->our_trigger && flags & CAML_DO_TRACK
+    && nallocs <= MAX_SUB_BLOCKS;
+  if (is_hit) {
+    announce(dom, d);
+    sonde_count_young(dom, d, wosize, nallocs, lens, n_samples);
+  }
+  arm_at(dom, d, dom->young_ptr + Whsize_wosize(wosize));
+  sonde_orig_caml_alloc_small_dispatch(dom, wosize, flags, nallocs, lens);
+  arm_at(dom, d, dom->young_ptr);
+  /* Observers may have come or gone meanwhile. */
+  if (is_hit && d->tier != SONDE_NO_TIER)
+    report_young(dom, d, wosize, flags & CAML_FROM_CAML, nallocs, lens, tier,
+                 n_samples);
+}
+
+/* The original of the function above found young_ptr below the trigger in the
+   domain state, which is the higher of memprof's and ours. */
 void caml_memprof_sample_young(uintnat wosize, int from_caml, int nallocs,
                                unsigned char *lens)
 {
   caml_domain_state *dom = Caml_state;
   struct sonde_domain *d = sonde_domain_of(dom);
-  if (d == NULL) {
-    sonde_orig_caml_memprof_sample_young(wosize, from_caml, nallocs, lens);
-    return;
-  }
-
-  int is_ours = dom->young_ptr < d->our_trigger && nallocs <= MAX_SUB_BLOCKS;
-  int is_memprofs = dom->young_ptr < d->memprof_trigger;
-  int tier = d->tier;
-  unsigned short n_samples[MAX_SUB_BLOCKS];
-  if (is_ours) {
-    announce(dom, d);
-    sonde_count_young(dom, d, wosize, nallocs, lens, n_samples);
-  }
-
-  if (is_memprofs) {
-    /* The original computes its samples from this field. Its callbacks may
-       allocate, collect and come back here; they may also raise, and then the
-       allocation does not take place and what we counted is forgotten. When it
-       returns it has called caml_memprof_set_trigger, and has left in young_ptr
-       where the blocks really go. */
+  if (d != NULL) {
+    /* Ours alone: the decision has been taken. The original must not run, for it
+       takes any sample for its own. */
+    if (dom->young_ptr >= d->memprof_trigger) return;
+    /* It computes its samples from this field. */
     dom->memprof_young_trigger = d->memprof_trigger;
-    sonde_orig_caml_memprof_sample_young(wosize, from_caml, nallocs, lens);
-  } else {
-    /* The original must not run: it takes the sample for its own. */
-    sonde_arm(dom, d);
-    caml_reset_young_limit(dom);
   }
-
-  /* During the callbacks observers may have come or gone. */
-  if (is_ours && d->tier != SONDE_NO_TIER)
-    report_young(dom, d, wosize, from_caml, nallocs, lens, tier, n_samples);
+  sonde_orig_caml_memprof_sample_young(wosize, from_caml, nallocs, lens);
 }
 
 /* Apart from its caller, which runs for every major allocation of a program that

@@ -56,8 +56,8 @@ struct sonde_domain {
      in the domain state is the higher of this and [our_trigger]. */
   value *memprof_trigger;
 
-  /* The next word that we sample is the one just below this address; NULL: none
-     before the next minor collection. */
+  /* The next word that we sample is the one just below this address, which may
+     lie below the minor heap; NULL: none. */
   value *our_trigger;
 
   /* Words until and including the next one that we sample among those that are

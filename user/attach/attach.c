@@ -68,20 +68,51 @@ static int profile__write(struct attachment *a, const struct attach_options *o)
 	return bpf_map_update_elem(bpf_map__fd(a->skel->maps.profiles), &index, &p, BPF_ANY);
 }
 
-/* Enter the listed domains before anything fires. */
-static int domains__cover(struct attachment *a, const struct attach_options *o)
+static bool is_listed(const struct attach_options *o, uint32_t unique_id)
 {
-	int fd = bpf_map__fd(a->skel->maps.domains);
+	if (!o->domains)
+		return true;
+	for (size_t i = 0; i < o->n_domains; i++)
+		if (o->domains[i] == unique_id)
+			return true;
+	return false;
+}
 
-	for (size_t i = 0; o->domains && i < o->n_domains; i++) {
-		struct hs_domain_key key = { .tgid = a->target->pid, .unique_id = o->domains[i] };
-		struct hs_domain d = { .flags = HS_DOMAIN_COVERED };
-		int err = bpf_map_update_elem(fd, &key, &d, BPF_ANY);
+/*
+ * Enter the domains that live now, before anything fires: so idle ones are known
+ * too, and where only counters are wanted they count from here.
+ */
+static int domains__enter(struct attachment *a, const struct attach_options *o)
+{
+	int fd = bpf_map__fd(a->skel->maps.domains), n, err = 0;
+	struct sonde_domain_info *live = NULL;
 
-		if (err)
-			return err;
+	n = target__domains(a->target, &live);
+	if (n < 0)
+		return n;
+	for (int i = 0; i < n && !err; i++) {
+		struct hs_domain_key key = { .tgid = a->target->pid,
+					     .unique_id = live[i].unique_id };
+		struct hs_domain d = { .domain_id = live[i].domain_id };
+		struct sonde_gc gc;
+
+		if (is_listed(o, live[i].unique_id))
+			d.flags |= HS_DOMAIN_COVERED;
+		if (target__counts(a->target, &live[i], &gc))
+			continue;
+		d.now.minor_words = gc.minor_words;
+		d.now.promoted_words = gc.promoted_words;
+		d.now.major_words = gc.major_words;
+		d.now.minor_collections = gc.minor_collections;
+		d.now.major_collections = gc.major_collections;
+		if (o->counters_only) {
+			d.base = d.now;
+			d.flags |= HS_DOMAIN_BASED;
+		}
+		err = bpf_map_update_elem(fd, &key, &d, BPF_ANY);
 	}
-	return 0;
+	free(live);
+	return err;
 }
 
 static void skeleton__configure(struct attachment *a, const struct attach_options *o,
@@ -135,9 +166,9 @@ static int load(struct attachment *a, const struct attach_options *o,
 				     strerror(-ret));
 	ret = profile__write(a, o);
 	if (!ret)
-		ret = domains__cover(a, o);
+		ret = domains__enter(a, o);
 	if (ret)
-		return hs_error__set(err, ret, "cannot write the profile: %s", strerror(-ret));
+		return hs_error__set(err, ret, "cannot set up the BPF maps: %s", strerror(-ret));
 	return 0;
 }
 

@@ -135,6 +135,12 @@ fail:
 	return ret;
 }
 
+int target__counts(const struct target *t, const struct sonde_domain_info *domain,
+		   struct sonde_gc *out)
+{
+	return target__read(t->pid, domain->gc_addr, out, sizeof(*out));
+}
+
 /* ---- opening ------------------------------------------------------------------ */
 
 static bool has_ended(int pidfd)

@@ -93,6 +93,13 @@ void target__free(struct target *t);
  */
 int target__domains(const struct target *t, struct sonde_domain_info **out);
 
+/*
+ * Read the counters of a domain out of target__domains, as of its last collection.
+ * 0 or a negative errno (the domain may have gone).
+ */
+int target__counts(const struct target *t, const struct sonde_domain_info *domain,
+		   struct sonde_gc *out);
+
 /* Does the process still run the executable it ran at target__open? */
 bool target__same_exe(const struct target *t);
 

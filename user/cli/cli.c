@@ -54,6 +54,12 @@ void cli__argp_error(const struct argp_state *state, const char *fmt, ...)
 	exit(CLI_EXIT_USAGE);
 }
 
+void cli__argp_one_line(struct argp_state *state)
+{
+	/* Without a stream argp neither prints its "Try …" nor exits. */
+	state->err_stream = NULL;
+}
+
 int cli__finish(int status)
 {
 	struct hs_error err;

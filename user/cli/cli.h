@@ -47,6 +47,12 @@ void cli__argp_error(const struct argp_state *state, const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 2, 3)));
 
 /*
+ * For ARGP_KEY_INIT: leave argp's own usage errors with the one line that getopt
+ * prints. argp_parse then returns an error instead of exiting.
+ */
+void cli__argp_one_line(struct argp_state *state);
+
+/*
  * End a command that has written to stdout: flush it and find out whether
  * everything arrived (a full disk, a closed pipe). Returns status, or
  * CLI_EXIT_ERROR with a message.

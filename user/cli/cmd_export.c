@@ -21,7 +21,7 @@ struct options {
 
 static const struct argp_option option_list[] = {
 	{ "to", 't', "FORMAT", 0, "The format to make: jsonl (default)", 0 },
-	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output", 0 },
+	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output (-)", 0 },
 	{ 0 },
 };
 
@@ -30,12 +30,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct options *o = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		cli__argp_one_line(state);
+		return 0;
 	case 't':
 		if (strcmp(arg, "jsonl"))
 			cli__argp_error(state, "unknown format %s (there is jsonl)", arg);
 		return 0;
 	case 'o':
-		o->output = arg;
+		o->output = strcmp(arg, "-") ? arg : NULL;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->input)

@@ -349,6 +349,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	bool *json = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		cli__argp_one_line(state);
+		return 0;
 	case 'j':
 		*json = true;
 		return 0;
@@ -377,7 +380,8 @@ int cmd_list(int argc, char **argv)
 	int ret;
 
 	cli__init();
-	argp_parse(&argp, argc, argv, 0, NULL, &json);
+	if (argp_parse(&argp, argc, argv, 0, NULL, &json))
+		return CLI_EXIT_USAGE;
 	ret = collect(&l, &err);
 	if (ret) {
 		free_listing(&l);

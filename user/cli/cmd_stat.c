@@ -48,6 +48,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	int pid;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		cli__argp_one_line(state);
+		return 0;
 	case 'p':
 		if (cli__parse_positive(arg, INT32_MAX, &pid))
 			cli__argp_error(state, "not a PID: %s", arg);
@@ -189,7 +192,8 @@ int cmd_stat(int argc, char **argv)
 		parse,
 		"-p PID [INTERVAL [COUNT]]",
 		"Show what each domain allocates and collects, every "
-		"INTERVAL seconds (default 1), COUNT times.\v"
+		"INTERVAL seconds, COUNT times; without an interval once, "
+		"after a second.\v"
 		"Words include headers. MAJOR-WORDS are those allocated in "
 		"the major heap directly. Counters are as of a domain's last "
 		"collection.",
@@ -197,13 +201,17 @@ int cmd_stat(int argc, char **argv)
 		NULL,
 		NULL
 	};
-	struct options o = { .interval_s = 1.0 };
+	struct options o = { 0 };
 	struct stat_session s = { .signal_fd = -1 };
 	struct hs_error err;
 	int status = 0;
 
 	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
 		return CLI_EXIT_USAGE;
+	if (o.interval_s == 0) {
+		o.interval_s = 1.0;
+		o.count = 1;
+	}
 	if (begin(&s, &o, &err) || run(&s, &o, &err))
 		status = cli__die(&err);
 	attachment__free(s.attachment);

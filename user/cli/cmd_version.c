@@ -82,6 +82,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	bool *json = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		cli__argp_one_line(state);
+		return 0;
 	case 'j':
 		*json = true;
 		return 0;
@@ -109,7 +112,8 @@ int cmd_version(int argc, char **argv)
 	bool json = false;
 
 	cli__init();
-	argp_parse(&argp, argc, argv, 0, NULL, &json);
+	if (argp_parse(&argp, argc, argv, 0, NULL, &json))
+		return CLI_EXIT_USAGE;
 	if (kernel_features__probe(&f, &err))
 		return cli__die(&err);
 	if (!json)

@@ -43,7 +43,7 @@ static const struct argp_option options[] = {
 	  2 },
 	{ "duration", OPT_DURATION, "S", 0, "Stop after this many seconds", 2 },
 	{ NULL, 0, NULL, 0, "Output:", 3 },
-	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output", 3 },
+	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output (-)", 3 },
 	{ "format", OPT_FORMAT, "FORMAT", 0,
 	  "jsonl (default), or raw, a capture for `heapsonde export`", 3 },
 	{ "top", OPT_TOP, "N", 0, "At the end print the N biggest allocation sites to stderr", 3 },
@@ -180,6 +180,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	int pid;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		cli__argp_one_line(state);
+		return 0;
 	case 'p':
 		if (cli__parse_positive(arg, INT32_MAX, &pid))
 			cli__argp_error(state, "not a PID: %s", arg);
@@ -214,7 +217,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			cli__argp_error(state, "not a duration in seconds: %s", arg);
 		return 0;
 	case 'o':
-		o->output = arg;
+		o->output = strcmp(arg, "-") ? arg : NULL;
 		return 0;
 	case OPT_FORMAT:
 		if (strcmp(arg, "jsonl") && strcmp(arg, "raw"))

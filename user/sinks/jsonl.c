@@ -6,9 +6,13 @@
  * Out:  one object a line (json.h).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "user/sinks/json.h"
@@ -17,7 +21,48 @@
 struct jsonl_sink {
 	struct sink base;
 	FILE *file;
+	bool has_failed;
 };
+
+/* What stdio or the kernel said. errno was 0 before. */
+static int fail(struct jsonl_sink *s)
+{
+	s->has_failed = true;
+	return errno ? -errno : -EIO;
+}
+
+/*
+ * After a failed write a file may end within a line: cut it back to its last whole
+ * one, so that what was written stays readable. What is no file is left alone.
+ */
+static void cut_to_last_line(int fd)
+{
+	char path[64], buffer[4096];
+	struct stat st;
+	off_t end;
+	int in;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return;
+	/* The descriptor may be open for writing only. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	in = open(path, O_RDONLY | O_CLOEXEC);
+	if (in < 0)
+		return;
+	for (end = st.st_size; end > 0;) {
+		off_t from = end > (off_t)sizeof(buffer) ? end - (off_t)sizeof(buffer) : 0;
+		ssize_t n = pread(in, buffer, (size_t)(end - from), from);
+
+		while (n > 0 && buffer[n - 1] != '\n')
+			n--;
+		end = from + (n > 0 ? n : 0);
+		if (n != 0)
+			break;
+	}
+	if (end < st.st_size && ftruncate(fd, end))
+		errno = 0; /* then it stays cut within a line */
+	close(in);
+}
 
 static int write_line(struct jsonl_sink *s, json_t *object)
 {
@@ -25,7 +70,7 @@ static int write_line(struct jsonl_sink *s, json_t *object)
 	errno = 0;
 	if (!json_dumpf(object, s->file, JSON_LINE_FLAGS) && putc('\n', s->file) != EOF)
 		return 0;
-	return errno ? -errno : -EIO;
+	return fail(s);
 }
 
 static int write_new(struct jsonl_sink *s, json_t *object)
@@ -104,19 +149,26 @@ static int jsonl_sink__event(struct sink *base, const struct hs_event *event,
 	default:
 		return write_new(s, json__event(event, stack));
 	}
-	if (n > 0)
-		return 0;
-	return errno ? -errno : -EIO;
+	return n > 0 ? 0 : fail(s);
 }
 
-static int jsonl_sink__flush(struct sink *s)
+static int jsonl_sink__flush(struct sink *base)
 {
-	return fflush(((struct jsonl_sink *)s)->file) ? -errno : 0;
+	struct jsonl_sink *s = (struct jsonl_sink *)base;
+
+	errno = 0;
+	return fflush(s->file) ? fail(s) : 0;
 }
 
-static void jsonl_sink__free(struct sink *s)
+static void jsonl_sink__free(struct sink *base)
 {
-	fclose(((struct jsonl_sink *)s)->file);
+	struct jsonl_sink *s = (struct jsonl_sink *)base;
+
+	if (s->has_failed) {
+		__fpurge(s->file);
+		cut_to_last_line(fileno(s->file));
+	}
+	fclose(s->file);
 	free(s);
 }
 

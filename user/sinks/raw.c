@@ -21,7 +21,7 @@
 /* A frame whose names are in the file. Names that could not be found at first may
  * be found later: then they are written again. */
 struct known_slot {
-	uint64_t slot; /* key */
+	uint64_t slot;                       /* key */
 	const struct hs_location *locations; /* as written */
 	UT_hash_handle hh;
 };
