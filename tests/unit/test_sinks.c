@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records as JSON: the text that is promised, member by member; the fast printer
- * of jsonl.c gives the same as json.c; text of any bytes comes out as valid JSON
- * in ASCII; a full disk and a closed pipe are reported, by both sinks.
+ * Sinks: the JSON text that is promised, member by member; the fast printer of
+ * jsonl.c gives the same as json.c; a full disk and a closed pipe are reported, by
+ * both sinks, and JSON lines stay whole.
  */
 #include "tests/unit/records_make.h"
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "user/sinks/json.h"
 
-static const struct stack some_stack = {.id = 7};
+static const struct stack some_stack = { .id = 7 };
 
 /* What the jsonl sink writes for an event. The result is the caller's (free()). */
 static char *line_of(const union record *r, const struct stack *stack)
@@ -112,11 +114,12 @@ static uint64_t pick(const uint64_t *values, size_t n, uint64_t *seed)
 
 static void fast_printer_agrees(void **state)
 {
-	static const uint64_t extremes[] = {1, 9, 10, 4294967295, 4294967296, INT64_MAX};
-	static const uint32_t words[] = {0, 1, 2147483647, 2147483648, UINT32_MAX};
-	static const enum hs_record_type types[] = {HS_REC_PROMOTE, HS_REC_DEALLOC, HS_REC_UNKNOWN};
-	const struct stack last = {.id = UINT32_MAX};
-	const struct stack *const stacks[] = {NULL, &some_stack, &last};
+	static const uint64_t extremes[] = { 1, 9, 10, 4294967295, 4294967296, INT64_MAX };
+	static const uint32_t words[] = { 0, 1, 2147483647, 2147483648, UINT32_MAX };
+	static const enum hs_record_type types[] = { HS_REC_PROMOTE, HS_REC_DEALLOC,
+						     HS_REC_UNKNOWN };
+	const struct stack last = { .id = UINT32_MAX };
+	const struct stack *const stacks[] = { NULL, &some_stack, &last };
 	uint64_t seed = 1;
 	union record r;
 
@@ -158,39 +161,28 @@ static void fast_printer_agrees(void **state)
 	expect_agreement(&r, NULL);
 }
 
+/* The position of a location, as Printexc has it. */
+#define AT(first, last, start, end)                                                                \
+	.line = first, .end_line = last, .start_char = start, .end_char = end, .end_offset = 99
+
 static void writes_stacks(void **state)
 {
 	const struct hs_location first[] = {
-		{.function = "Stdlib__List.map",
-		 .file = "list.ml",
-		 .line = 82,
-		 .end_line = 82,
-		 .start_char = 10,
-		 .end_char = 16,
-		 .end_offset = 16,
-		 .is_inlined = true},
-		{.function = "Main.\"quoted\"\\",
-		 .file = "src/\xc3\xa9.ml",
-		 .line = 1,
-		 .end_line = 3,
-		 .start_char = 0,
-		 .end_char = 4,
-		 .end_offset = 99},
+		{ .function = "List.map",
+		  .file = "list.ml",
+		  AT(82, 82, 10, 16),
+		  .is_inlined = true },
+		{ .function = "Main.\"quoted\"\\", .file = "src/\xc3\xa9.ml", AT(1, 3, 0, 4) },
 	};
 	/* Without a line there is no position. */
-	const struct hs_location second[] = {
-		{.function = "caml_main", .start_char = 3, .end_char = 4}};
-	const struct hs_location third[] = {{.file = "x.ml",
-					     .line = UINT32_MAX,
-					     .end_line = UINT32_MAX,
-					     .start_char = 1,
-					     .end_char = 2}};
-	const struct hs_location fourth[] = {{.line = 0}};
-	struct stack_frame frames[] = {{8, first, COUNT(first)},
-				       {16, second, COUNT(second)},
-				       {24, third, COUNT(third)},
-				       {32, fourth, COUNT(fourth)}};
-	const struct stack stack = {.id = 4294967295, .depth = COUNT(frames), .frames = frames};
+	const struct hs_location second[] = { { .function = "caml_main", AT(0, 5, 3, 4) } };
+	const struct hs_location third[] = { { .file = "x.ml", AT(UINT32_MAX, UINT32_MAX, 1, 2) } };
+	const struct hs_location fourth[] = { { .line = 0 } };
+	struct stack_frame frames[] = { { 8, first, COUNT(first) },
+					{ 16, second, COUNT(second) },
+					{ 24, third, COUNT(third) },
+					{ 32, fourth, COUNT(fourth) } };
+	const struct stack stack = { .id = 4294967295, .depth = COUNT(frames), .frames = frames };
 	struct output o = output__new(jsonl_sink__new);
 	char *text;
 
@@ -202,7 +194,7 @@ static void writes_stacks(void **state)
 	assert_string_equal(
 		text,
 		"{\"type\":\"stack\",\"id\":4294967295,\"frames\":["
-		"{\"function\":\"Stdlib__List.map\",\"file\":\"list.ml\",\"line\":82,\"start\":10,"
+		"{\"function\":\"List.map\",\"file\":\"list.ml\",\"line\":82,\"start\":10,"
 		"\"end\":16,\"inlined\":true},"
 		"{\"function\":\"Main.\\\"quoted\\\"\\\\\",\"file\":\"src/\\u00E9.ml\",\"line\":1,"
 		"\"end_line\":3,\"start\":0,\"end\":4},"
@@ -213,104 +205,13 @@ static void writes_stacks(void **state)
 	output__free(&o);
 }
 
-/* Given bytes, the string that json__text makes of them. */
-static void expect_text(const char *bytes, const char *expected)
-{
-	json_t *string = json__text(bytes), *parsed;
-	char *dump;
-
-	if (!json_is_string(string))
-		fail_msg("no string for `%s`", expected);
-	assert_string_equal(json_string_value(string), expected);
-	dump = json_dumps(string, JSON_LINE_FLAGS | JSON_ENCODE_ANY);
-	assert_non_null(dump);
-	for (const char *c = dump; *c; c++)
-		assert_in_range(*c, ' ', 0x7f);
-	parsed = json_loads(dump, JSON_DECODE_ANY, NULL);
-	assert_true(json_equal(parsed, string));
-	json_decref(parsed);
-	json_decref(string);
-	free(dump);
-}
-
-#define U_FFFD "\xef\xbf\xbd"
-
-static void cleans_text(void **state)
-{
-	static const char *const kept[] = {
-		"",
-		"plain",
-		"\"quotes\" and \\ and /",
-		"\x01\x02\x1f\x7f\t\n\r\b\f",
-		"\xc2\x80",
-		"\xdf\xbf",
-		"\xe0\xa0\x80",
-		"\xed\x9f\xbf",
-		"\xee\x80\x80",
-		"\xef\xbf\xbf",
-		"\xf0\x90\x80\x80",
-		"\xf4\x8f\xbf\xbf",
-		"x\xe2\x82\xacy",
-	};
-	static const char *const cleaned[][2] = {
-		{"\x80", U_FFFD},
-		{"a\xff"
-		 "b",
-		 "a" U_FFFD "b"},
-		{"\xc3", U_FFFD},
-		{"\xc3(", U_FFFD "("},
-		/* Cut off, at the end and before it. */
-		{"\xe2\x82", U_FFFD U_FFFD},
-		{"\xe2\x82"
-		 "e",
-		 U_FFFD U_FFFD "e"},
-		{"\xf0\x90\x80", U_FFFD U_FFFD U_FFFD},
-		/* Overlong. */
-		{"\xc0\x80", U_FFFD U_FFFD},
-		{"\xc1\xbf", U_FFFD U_FFFD},
-		{"\xe0\x9f\xbf", U_FFFD U_FFFD U_FFFD},
-		{"\xf0\x8f\xbf\xbf", U_FFFD U_FFFD U_FFFD U_FFFD},
-		/* Surrogates, and beyond U+10FFFF. */
-		{"\xed\xa0\x80", U_FFFD U_FFFD U_FFFD},
-		{"\xed\xbf\xbf", U_FFFD U_FFFD U_FFFD},
-		{"\xf4\x90\x80\x80", U_FFFD U_FFFD U_FFFD U_FFFD},
-		{"\xf8\x88\x80\x80\x80", U_FFFD U_FFFD U_FFFD U_FFFD U_FFFD},
-		/* What is good beside what is not stays. */
-		{"\xe2\x82\xac\xff\"\n", "\xe2\x82\xac" U_FFFD "\"\n"},
-	};
-	char bytes[64];
-	uint64_t seed = 1;
-	json_t *none = json__text(NULL);
-
-	(void)state;
-	assert_true(json_is_null(none));
-	json_decref(none);
-	for (size_t i = 0; i < COUNT(kept); i++)
-		expect_text(kept[i], kept[i]);
-	for (size_t i = 0; i < COUNT(cleaned); i++)
-		expect_text(cleaned[i][0], cleaned[i][1]);
-	for (int i = 0; i < 20000; i++) {
-		size_t n = make__random(&seed) % sizeof(bytes);
-		char *exact;
-		json_t *string;
-
-		for (size_t k = 0; k < n; k++)
-			bytes[k] = (char)(make__random(&seed) % 255 + 1);
-		exact = strndup(bytes, n);
-		string = json__text(exact);
-		assert_true(json_is_string(string));
-		json_decref(string);
-		free(exact);
-	}
-}
-
 /* Write through one function of the sink until it fails, or more than any buffer. */
 static int write_much(struct sink *s, int which)
 {
 	static const uint64_t slot = 0x1000;
-	const struct hs_location l = {.function = "A.f"};
-	struct stack_frame frame = {.slot = slot, .locations = &l, .n_locations = 1};
-	const struct stack stack = {.id = 1, .depth = 1, .frames = &frame};
+	const struct hs_location l = { .function = "A.f" };
+	struct stack_frame frame = { .slot = slot, .locations = &l, .n_locations = 1 };
+	const struct stack stack = { .id = 1, .depth = 1, .frames = &frame };
 	json_t *object = json_pack("{s:s}", "type", "loss");
 	struct hs_event event;
 	union record r;
@@ -384,12 +285,50 @@ static void reports_write_errors(void **state)
 	sink__free(NULL);
 }
 
+/* In a file that cannot grow any more whole lines are left, and nothing after them. */
+static void leaves_whole_lines(void **state)
+{
+	char path[] = "/tmp/heapsonde-test.XXXXXX", text[20000];
+	int fd = mkstemp(path), status;
+	ssize_t size;
+	pid_t pid;
+
+	(void)state;
+	assert_true(fd >= 0);
+	unlink(path);
+	for (rlim_t limit = 0; limit <= 12000; limit += 1500) {
+		assert_int_equal(ftruncate(fd, 0), 0);
+		pid = fork();
+		if (!pid) {
+			struct rlimit r = { limit, RLIM_INFINITY };
+			struct sink *s;
+
+			signal(SIGXFSZ, SIG_IGN);
+			if (lseek(fd, 0, SEEK_SET) || setrlimit(RLIMIT_FSIZE, &r) ||
+			    jsonl_sink__new(&s, dup(fd)) || write_much(s, 0) != -EFBIG)
+				_exit(1);
+			/* Room again: too late for what could not be written. */
+			r.rlim_cur = RLIM_INFINITY;
+			if (setrlimit(RLIMIT_FSIZE, &r))
+				_exit(2);
+			sink__free(s);
+			_exit(0);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+		size = pread(fd, text, sizeof(text), 0);
+		assert_in_range(size, limit > 200 ? limit - 200 : 0, limit);
+		assert_true(!size || text[size - 1] == '\n');
+	}
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(writes_what_is_promised), cmocka_unit_test(fast_printer_agrees),
-		cmocka_unit_test(writes_stacks),	   cmocka_unit_test(cleans_text),
-		cmocka_unit_test(reports_write_errors),
+		cmocka_unit_test(writes_stacks),           cmocka_unit_test(reports_write_errors),
+		cmocka_unit_test(leaves_whole_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

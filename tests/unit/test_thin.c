@@ -44,14 +44,14 @@ static uint32_t thin_scripted(const uint32_t numbers[32], uint32_t n, uint64_t p
 }
 
 static const uint64_t all_p[] = {
-	1,	    2,		3,	    1u << 8,	1u << 24,   (1u << 24) + 1, 0x55555555,
-	0x7fffffff, 0x80000000, 0x80000001, 0xaaaaaaaa, 0xc0000000, 0xfffffffe,	    0xffffffff,
+	1,          2,          3,          1u << 8,    1u << 24,   (1u << 24) + 1, 0x55555555,
+	0x7fffffff, 0x80000000, 0x80000001, 0xaaaaaaaa, 0xc0000000, 0xfffffffe,     0xffffffff,
 };
 
 /* Each trial compares its own number with p, and those beyond n do not count. */
 static void compares_exactly(void **state)
 {
-	static const uint32_t all_n[] = {0, 1, 2, 17, 31, 32};
+	static const uint32_t all_n[] = { 0, 1, 2, 17, 31, 32 };
 
 	(void)state;
 	seed = 1;
@@ -120,7 +120,7 @@ static double chi_square_bound(int degrees)
  */
 static void check_law(uint32_t n, uint64_t p, int n_rounds)
 {
-	uint64_t seen[33] = {0};
+	uint64_t seen[33] = { 0 };
 	double chi = 0, want = 0, got = 0, left = n_rounds, prob = ldexp((double)p, -32);
 	int cells = 0;
 
@@ -149,8 +149,8 @@ static void check_law(uint32_t n, uint64_t p, int n_rounds)
 
 static void keeps_binomially(void **state)
 {
-	static const double probabilities[] = {0.5, 0.75, 0.99999, 0x1p-8, 1.0 / 3, 0.757};
-	static const uint32_t all_n[] = {1, 2, 3, 31, 32};
+	static const double probabilities[] = { 0.5, 0.75, 0.99999, 0x1p-8, 1.0 / 3, 0.757 };
+	static const uint32_t all_n[] = { 1, 2, 3, 31, 32 };
 
 	(void)state;
 	seed = 2;
@@ -224,8 +224,8 @@ static void draws_few_numbers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(compares_exactly),	cmocka_unit_test(knows_the_extremes),
-		cmocka_unit_test(keeps_binomially),	cmocka_unit_test(keeps_independently),
+		cmocka_unit_test(compares_exactly),     cmocka_unit_test(knows_the_extremes),
+		cmocka_unit_test(keeps_binomially),     cmocka_unit_test(keeps_independently),
 		cmocka_unit_test(keeps_at_the_borders), cmocka_unit_test(draws_few_numbers),
 	};
 

@@ -30,7 +30,8 @@ struct record_options {
 	double duration_s;  /* 0: until something else ends it */
 	const char *output; /* NULL: stdout; in argv */
 	bool is_raw;
-	int top; /* allocation sites to print at the end; 0: none */
+	int top;           /* allocation sites to print at the end; 0: none */
+	int n_rates_given; /* by -r and --interval */
 };
 
 /*

@@ -146,6 +146,7 @@ static int parse_ring_size(struct record_options *o, const char *text)
 
 static int parse_rate(struct record_options *o, double rate)
 {
+	o->n_rates_given++;
 	return tier_choice__make(rate, &o->attach.tier);
 }
 
@@ -244,6 +245,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->command = state->argv + state->next;
 		return 0;
 	case ARGP_KEY_END:
+		if (o->n_rates_given > 1)
+			cli__argp_error(state, "give one rate or interval only");
 		if (!o->pid == !o->command)
 			cli__argp_error(state, "give either -p PID or a command");
 		if (o->command && o->attach.n_domains)
@@ -263,7 +266,7 @@ int record_options__parse(struct record_options *o, int argc, char **argv)
 
 	memset(o, 0, sizeof(*o));
 	o->attach.stack_depth = STACK_DEPTH_DEFAULT;
-	parse_rate(o, RATE_DEFAULT);
+	tier_choice__make(RATE_DEFAULT, &o->attach.tier);
 	parse_track(o, "all");
 	/* In order: what follows the command is the command's. argp exits by itself
 	 * after a usage error, with the status that cli__init chose. */
