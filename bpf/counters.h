@@ -69,6 +69,8 @@ static __always_inline void domain_count(struct hs_domain *d, const struct sonde
 {
 	struct hs_profile *profile = profile_of(d);
 
+	if (*(volatile bool *)&stopped)
+		return;
 	d->now.minor_words = gc->minor_words;
 	d->now.promoted_words = gc->promoted_words;
 	d->now.major_words = gc->major_words;

@@ -178,7 +178,10 @@ static __always_inline void block_free(struct walk *w, struct hs_block *b, __u32
 static __always_inline void block_settle(struct walk *w, struct hs_block *b, __u32 index)
 {
 	if (b->flags & HS_BLOCK_UNTOLD) {
-		if (block_tell(w, b, HS_REC_PROMOTE, w->time_ns)) {
+		/* Not after its death, if that had to wait too. */
+		__u64 time_ns = b->flags & HS_BLOCK_DEAD ? b->addr : w->time_ns;
+
+		if (block_tell(w, b, HS_REC_PROMOTE, time_ns)) {
 			domain_lost(w->d, HS_LOSS_EVENT_RING_FULL, 1);
 			goto keep;
 		}

@@ -97,6 +97,10 @@ __u64 free_blocks;   /* entries of `blocks` given back */
 __u32 fresh_blocks;  /* entries of `blocks` never used so far, counted up */
 __u64 orphan_blocks; /* tracked major blocks of domains that have terminated */
 
+/* Set by user space before it detaches: from then on samples and counters stand
+ * still together, though probe after probe goes. */
+bool stopped;
+
 /* Losses that cannot be told of any domain, by cause. */
 __u64 lost_anywhere[HS_LOSS_CAUSES];
 

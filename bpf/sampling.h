@@ -18,6 +18,9 @@
 /* More samples than this in one block are taken for nonsense. */
 #define N_SAMPLES_MAX (1ull << 28)
 
+/* Nor is there a larger block: the size field of a header has 54 bits. */
+#define SIZE_WORDS_MAX ((1ull << 54) - 1)
+
 struct thinning {
 	__u64 p;
 	__u64 n_left;
@@ -62,6 +65,8 @@ static __always_inline int sample_fire(__u64 at)
 	__u32 depth;
 	__u64 kept;
 
+	if (*(volatile bool *)&stopped)
+		return 0;
 	if (bpf_probe_read_user(&s, sizeof(s), (void *)at)) {
 		__sync_fetch_and_add(&lost_anywhere[HS_LOSS_READ_FAILED], 1);
 		return 0;

@@ -298,6 +298,8 @@ int attachment__new(struct attachment **out, const struct target *t,
 
 void attachment__detach(struct attachment *a)
 {
+	if (a->skel && a->skel->bss)
+		__atomic_store_n(&a->skel->bss->stopped, true, __ATOMIC_RELAXED);
 	while (a->n_links) {
 		bpf_link__destroy(a->links[--a->n_links]);
 		a->links[a->n_links] = NULL;

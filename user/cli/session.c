@@ -292,7 +292,7 @@ static int finish(struct session *s)
 	if (ret < 0)
 		return ret;
 	ret = tick(s);
-	if (!ret)
+	if (!ret && domain_book__lost(s->book, HS_LOSS_EVENT_RING_FULL))
 		ret = untold__collect(s->attachment, s->target->pid, pipeline__event, &s->pipeline);
 	attachment__missed(s->attachment, &missed);
 	if (!ret)

@@ -79,9 +79,9 @@ int untold__collect(const struct attachment *a, pid_t tgid, collect_fn each, voi
 	struct domain_stat *stats = NULL;
 	int n = counters__read(a, tgid, &stats), err = n < 0 ? n : 0;
 
+	/* Whoever met a full ring may have left its blocks to another since. */
 	for (int i = 0; i < n && !err; i++)
-		if (stats[i].d.lost[HS_LOSS_EVENT_RING_FULL])
-			err = tell_list(&u, stats[i].d.major_head, stats[i].unique_id);
+		err = tell_list(&u, stats[i].d.major_head, stats[i].unique_id);
 	if (!err)
 		err = tell_list(&u, attachment__orphans(a), 0);
 	free(stats);

@@ -34,6 +34,9 @@ struct raw_sink {
 
 static int put(struct raw_sink *s, const void *bytes, size_t n)
 {
+	/* An unknown name is NULL, which fwrite must not be given. */
+	if (!n)
+		return 0;
 	errno = 0;
 	if (fwrite(bytes, 1, n, s->file) == n)
 		return 0;

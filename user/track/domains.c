@@ -238,15 +238,22 @@ json_t *domain_book__to_json(const struct domain_book *b)
 	return array;
 }
 
+uint64_t domain_book__lost(const struct domain_book *b, enum hs_loss cause)
+{
+	uint64_t n = b->folded.lost[cause];
+
+	for (size_t i = 0; i < b->n_entries; i++)
+		n += b->entries[i].now.lost[cause];
+	return n;
+}
+
 json_t *domain_book__losses_to_json(const struct domain_book *b, bool want_real)
 {
 	json_t *object = json_object();
 
 	for (int cause = 0; object && cause < HS_LOSS_CAUSES; cause++) {
-		uint64_t n = b->folded.lost[cause];
+		uint64_t n = domain_book__lost(b, cause);
 
-		for (size_t i = 0; i < b->n_entries; i++)
-			n += b->entries[i].now.lost[cause];
 		if (n && decode__loss_is_real(cause) == want_real &&
 		    json_object_set_new(object, decode__loss_name(cause),
 					json_integer((json_int_t)n))) {

@@ -49,6 +49,9 @@ int domain_book__each_loss(const struct domain_book *b,
 			   int (*each)(void *ctx, uint32_t domain, enum hs_loss cause, uint64_t n),
 			   void *ctx);
 
+/* How much was lost by this cause, over all domains and the whole time. */
+uint64_t domain_book__lost(const struct domain_book *b, enum hs_loss cause);
+
 /*
  * For the summary record: an array of domains; the sums of terminated domains that
  * are too many to keep apart, or JSON null; an object of losses by cause that are

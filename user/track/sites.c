@@ -144,7 +144,7 @@ static int by_words(struct site_entry *a, struct site_entry *b)
 	return a->site.words < b->site.words ? 1 : a->site.words > b->site.words ? -1 : 0;
 }
 
-/* "1.23M" and the like: four significant places, as short as can be. */
+/* "1.2M" and the like. */
 static const char *words_text(double words, char *text, size_t size)
 {
 	static const char units[] = " kMGTP";
@@ -181,7 +181,9 @@ int site_table__print(const struct site_table *t, FILE *f, size_t n_max)
 		fprintf(f, "%10s %10s %6.1f%%  %s", words_text(e->site.words, allocated, 32),
 			words_text(e->site.live_words, alive, 32),
 			total > 0 ? 100.0 * e->site.words / total : 0.0,
-			e->site.function ? e->site.function : "(no OCaml frame)");
+			e->site.function ? e->site.function
+			: e->site.file   ? "?"
+					 : "(no OCaml frame)");
 		if (e->site.file)
 			fprintf(f, "  %s:%u", e->site.file, e->site.line);
 		fputc('\n', f);
