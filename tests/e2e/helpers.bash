@@ -26,6 +26,7 @@ setup() {
   cd "$BATS_TEST_TMPDIR" || return
   children=()
   mounts=()
+  anywhere= # a folder that others than root can read, if the test makes one
 }
 
 # Nothing that a test started may outlive it, however it ended.
@@ -38,6 +39,7 @@ teardown() {
   for dir in "${mounts[@]}"; do
     umount -l "$dir" || true
   done
+  [[ -z $anywhere ]] || rm -rf "$anywhere"
 }
 
 # fail WORD…: why, then the end of the test.

@@ -61,23 +61,25 @@ static int on_json(void *ctx, json_t *object)
 }
 
 /* From an open capture to an open sink. */
-static int convert(FILE *in, struct sink *sink, struct symbolizer *symbolizer, bool *is_cut,
-		   struct hs_error *err)
+static int convert(FILE *in, const char *name, struct sink *sink, struct symbolizer *symbolizer,
+		   bool *is_cut, struct hs_error *err)
 {
 	struct capture_reader reader = { .json = on_json,
 					 .event = pipeline__event,
 					 .symbolizer = symbolizer };
+	struct hs_error read_err = { "" };
 	struct pipeline pipeline;
 	int ret = pipeline__init(&pipeline, symbolizer, sink, 0);
 
 	if (ret)
 		return hs_error__set(err, ret, "out of memory");
 	reader.ctx = &pipeline;
-	hs_error__set(err, 0, "%s", "");
-	ret = capture__read(in, &reader, err);
+	ret = capture__read(in, &reader, &read_err);
+	if (ret && read_err.text[0])
+		hs_error__set(err, ret, "%s: %s", name, read_err.text);
 	if (!ret)
 		ret = sink->ops->flush(sink);
-	if (ret && !err->text[0])
+	if (ret && !read_err.text[0])
 		hs_error__set(err, ret, "cannot write the output: %s", strerror(-ret));
 	*is_cut = reader.is_cut;
 	pipeline__deinit(&pipeline);
@@ -124,7 +126,7 @@ int cmd_export(int argc, char **argv)
 	if (!ret && symbolizer__new_empty(&symbolizer))
 		ret = hs_error__set(&err, -ENOMEM, "out of memory");
 	if (!ret)
-		ret = convert(in, sink, symbolizer, &is_cut, &err);
+		ret = convert(in, o.input, sink, symbolizer, &is_cut, &err);
 	sink__free(sink);
 	symbolizer__free(symbolizer);
 	fclose(in);

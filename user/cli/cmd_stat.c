@@ -194,8 +194,9 @@ int cmd_stat(int argc, char **argv)
 		"Show what each domain allocates and collects, every "
 		"INTERVAL seconds, COUNT times; without an interval once, "
 		"after a second.\v"
-		"Words include headers. MAJOR-WORDS are those allocated in "
-		"the major heap directly. Counters are as of a domain's last "
+		"Words include headers. PROMOTED-WORDS are those that a domain "
+		"has copied, its own or another's; MAJOR-WORDS those allocated "
+		"in the major heap directly. Counters are as of a domain's last "
 		"collection.",
 		NULL,
 		NULL,
