@@ -61,8 +61,9 @@ int hs_minor_end(struct pt_regs *ctx)
 	return 0;
 }
 
-SEC("uprobe.s")
-int hs_major_end(struct pt_regs *ctx)
+/* What the end of a major cycle and a compaction have in common: all major blocks
+ * are looked at, those of terminated domains too. */
+static __always_inline int walk_all_major(struct pt_regs *ctx, bool is_compaction)
 {
 	struct hs_domain *d;
 	struct sonde_gc gc;
@@ -72,29 +73,29 @@ int hs_major_end(struct pt_regs *ctx)
 	if (!d)
 		return 0;
 	walk_begin(&w, d, &gc);
-	w.colour = gc.colour_unmarked;
-	WALK_MAJOR(&w, major_step);
-	WALK_ORPHANS(&w, major_step);
+	if (is_compaction) {
+		w.colour = gc.colour_marked;
+		WALK_MAJOR(&w, compact_step);
+		WALK_ORPHANS(&w, compact_step);
+	} else {
+		w.colour = gc.colour_unmarked;
+		WALK_MAJOR(&w, major_step);
+		WALK_ORPHANS(&w, major_step);
+	}
 	walk_end(&w);
 	return 0;
 }
 
 SEC("uprobe.s")
+int hs_major_end(struct pt_regs *ctx)
+{
+	return walk_all_major(ctx, false);
+}
+
+SEC("uprobe.s")
 int hs_compact(struct pt_regs *ctx)
 {
-	struct hs_domain *d;
-	struct sonde_gc gc;
-	struct walk w;
-
-	d = gc_enter(ctx, &gc);
-	if (!d)
-		return 0;
-	walk_begin(&w, d, &gc);
-	w.colour = gc.colour_marked;
-	WALK_MAJOR(&w, compact_step);
-	WALK_ORPHANS(&w, compact_step);
-	walk_end(&w);
-	return 0;
+	return walk_all_major(ctx, true);
 }
 
 SEC("uprobe")

@@ -229,6 +229,17 @@ static __always_inline struct hs_block *walk_next(struct walk *w, __u32 *index)
 	return b;
 }
 
+/* A block that has moved: its first field is its new address. 0 or -1. */
+static __always_inline int block_follow(struct hs_block *b)
+{
+	__u64 addr;
+
+	if (read_word(&addr, b->addr) || !addr || addr & 7)
+		return -1;
+	b->addr = addr;
+	return 0;
+}
+
 /*
  * After a minor collection: header 0 means promoted, and the first field is the
  * new address; any other header means dead. Header 1 is a promotion under way,
@@ -236,8 +247,8 @@ static __always_inline struct hs_block *walk_next(struct walk *w, __u32 *index)
  */
 static long minor_step(__u32 i, struct walk *w)
 {
-	__u64 header, addr;
 	struct hs_block *b;
+	__u64 header;
 	__u32 index;
 
 	(void)i;
@@ -249,11 +260,10 @@ static long minor_step(__u32 i, struct walk *w)
 		return 0;
 	}
 	if (header == 0) {
-		if (read_word(&addr, b->addr) || !addr || addr & 7) {
+		if (block_follow(b)) {
 			block_give_up(w, b, index);
 			return 0;
 		}
-		b->addr = addr;
 		b->flags |= HS_BLOCK_MAJOR | HS_BLOCK_UNTOLD;
 	} else {
 		block_dead(w, b);
@@ -292,7 +302,7 @@ static long major_step(__u32 i, struct walk *w)
 static long compact_step(__u32 i, struct walk *w)
 {
 	struct hs_block *b;
-	__u64 header, addr;
+	__u64 header;
 	__u32 index;
 
 	(void)i;
@@ -300,16 +310,10 @@ static long compact_step(__u32 i, struct walk *w)
 	if (!b)
 		return 1;
 	if (!(b->flags & HS_BLOCK_DEAD)) {
-		if (read_word(&header, b->addr - sizeof(header))) {
+		if (read_word(&header, b->addr - sizeof(header)) ||
+		    ((header & HEADER_COLOUR) == w->colour && block_follow(b))) {
 			block_give_up(w, b, index);
 			return 0;
-		}
-		if ((header & HEADER_COLOUR) == w->colour) {
-			if (read_word(&addr, b->addr) || !addr || addr & 7) {
-				block_give_up(w, b, index);
-				return 0;
-			}
-			b->addr = addr;
 		}
 	}
 	major_push(w->d, b, index);

@@ -5,11 +5,15 @@
 #include <argp.h>
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #define MAX_SECONDS (366.0 * 24 * 3600)
 
@@ -58,6 +62,68 @@ void cli__argp_one_line(struct argp_state *state)
 {
 	/* Without a stream argp neither prints its "Try …" nor exits. */
 	state->err_stream = NULL;
+}
+
+static error_t parse_json_only(int key, char *arg, struct argp_state *state)
+{
+	bool *json = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		cli__argp_one_line(state);
+		return 0;
+	case 'j':
+		*json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		cli__argp_error(state, "unexpected argument: %s", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int cli__parse_json_only(int argc, char **argv, const char *doc, const char *json_help, bool *json)
+{
+	const struct argp_option options[] = {
+		{ "json", 'j', NULL, 0, json_help, 0 },
+		{ 0 },
+	};
+	const struct argp argp = { .options = options, .parser = parse_json_only, .doc = doc };
+
+	cli__init();
+	return argp_parse(&argp, argc, argv, 0, NULL, json) ? CLI_EXIT_USAGE : 0;
+}
+
+int cli__open_output(const char *path, struct hs_error *err)
+{
+	int fd;
+
+	if (path)
+		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	else
+		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (fd < 0)
+		return hs_error__set(err, -errno, "cannot open %s: %s",
+				     path ? path : "standard output", strerror(errno));
+	return fd;
+}
+
+int cli__open_signals(struct hs_error *err)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return hs_error__set(err, -errno, "signalfd: %s", strerror(errno));
+	return fd;
 }
 
 int cli__finish(int status)

@@ -9,6 +9,7 @@
 #ifndef HEAPSONDE_CLI_H
 #define HEAPSONDE_CLI_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "user/common/error.h"
@@ -51,6 +52,26 @@ void cli__argp_error(const struct argp_state *state, const char *fmt, ...)
  * prints. argp_parse then returns an error instead of exiting.
  */
 void cli__argp_one_line(struct argp_state *state);
+
+/*
+ * The command line of a command that has no option but --json and takes no
+ * arguments. doc and json_help are for --help. Returns 0, or CLI_EXIT_USAGE after a
+ * message.
+ */
+int cli__parse_json_only(int argc, char **argv, const char *doc, const char *json_help, bool *json);
+
+/*
+ * Open an output file for writing, emptied if it exists; path NULL: a duplicate of
+ * standard output. Returns the descriptor, or a negative errno with a text.
+ */
+int cli__open_output(const char *path, struct hs_error *err);
+
+/*
+ * From now on SIGINT, SIGTERM and SIGHUP are read from a descriptor, so that they
+ * interrupt nothing, and SIGPIPE is an error of write. Returns the signalfd, or a
+ * negative errno with a text.
+ */
+int cli__open_signals(struct hs_error *err);
 
 /*
  * End a command that has written to stdout: flush it and find out whether

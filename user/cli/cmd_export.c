@@ -5,10 +5,8 @@
  */
 #include <argp.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "user/cli/cli.h"
 #include "user/collect/capture.h"
@@ -86,17 +84,12 @@ static int convert(FILE *in, const char *name, struct sink *sink, struct symboli
 	return ret;
 }
 
-static int open_output(const struct options *o, struct sink **sink, struct hs_error *err)
+static int open_sink(const struct options *o, struct sink **sink, struct hs_error *err)
 {
-	int fd, ret;
+	int fd = cli__open_output(o->output, err), ret;
 
-	if (o->output)
-		fd = open(o->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	else
-		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
-		return hs_error__set(err, -errno, "cannot open %s: %s",
-				     o->output ? o->output : "standard output", strerror(errno));
+		return fd;
 	ret = jsonl_sink__new(sink, fd);
 	return ret ? hs_error__set(err, ret, "cannot write: %s", strerror(-ret)) : 0;
 }
@@ -122,7 +115,7 @@ int cmd_export(int argc, char **argv)
 		hs_error__set(&err, -errno, "cannot open %s: %s", o.input, strerror(errno));
 		return cli__die(&err);
 	}
-	ret = open_output(&o, &sink, &err);
+	ret = open_sink(&o, &sink, &err);
 	if (!ret && symbolizer__new_empty(&symbolizer))
 		ret = hs_error__set(&err, -ENOMEM, "out of memory");
 	if (!ret)

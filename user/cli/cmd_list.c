@@ -7,7 +7,6 @@
  * Out:  two tables, or with --json one object a line, on stdout; on stderr how
  *       many processes could not be looked at.
  */
-#include <argp.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -344,43 +343,15 @@ static int print_json(const struct row *r)
 
 /* ---- the command -------------------------------------------------------------- */
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
-	bool *json = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		cli__argp_one_line(state);
-		return 0;
-	case 'j':
-		*json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		cli__argp_error(state, "unexpected argument: %s", arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
 int cmd_list(int argc, char **argv)
 {
-	static const struct argp_option options[] = {
-		{ "json", 'j', NULL, 0, "One JSON object a line", 0 },
-		{ 0 },
-	};
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse_option,
-		.doc = "List the OCaml processes that can be attached to.",
-	};
 	bool json = false;
 	struct listing l = { 0 };
 	struct hs_error err;
 	int ret;
 
-	cli__init();
-	if (argp_parse(&argp, argc, argv, 0, NULL, &json))
+	if (cli__parse_json_only(argc, argv, "List the OCaml processes that can be attached to.",
+				 "One JSON object a line", &json))
 		return CLI_EXIT_USAGE;
 	ret = collect(&l, &err);
 	if (ret) {

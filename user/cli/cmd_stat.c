@@ -9,11 +9,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -73,20 +71,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static int open_signals(struct stat_session *s)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return s->signal_fd < 0 ? -errno : 0;
-}
-
 static int begin(struct stat_session *s, const struct options *o, struct hs_error *err)
 {
 	const struct attach_options attach = { .counters_only = true };
@@ -99,7 +83,10 @@ static int begin(struct stat_session *s, const struct options *o, struct hs_erro
 		ret = kernel_features__require(&kernel, err);
 	if (ret)
 		return ret;
-	if (open_signals(s) || domain_book__new(&s->book))
+	s->signal_fd = cli__open_signals(err);
+	if (s->signal_fd < 0)
+		return s->signal_fd;
+	if (domain_book__new(&s->book))
 		return hs_error__set(err, -ENOMEM, "out of memory");
 	return attachment__new(&s->attachment, s->target, &attach, &kernel, err);
 }

@@ -6,7 +6,6 @@
  * Out:  text, or with --json one object, on stdout. Exit status 0 even where
  *       something needed is absent: that is an answer, too.
  */
-#include <argp.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <jansson.h>
@@ -77,42 +76,15 @@ static int print_json(const struct kernel_features *f)
 	return ret;
 }
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
-	bool *json = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		cli__argp_one_line(state);
-		return 0;
-	case 'j':
-		*json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		cli__argp_error(state, "unexpected argument: %s", arg);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
 int cmd_version(int argc, char **argv)
 {
-	static const struct argp_option options[] = {
-		{ "json", 'j', NULL, 0, "One JSON object", 0 },
-		{ 0 },
-	};
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse_option,
-		.doc = "Print the version of heapsonde, and what the kernel offers.",
-	};
 	struct kernel_features f;
 	struct hs_error err;
 	bool json = false;
 
-	cli__init();
-	if (argp_parse(&argp, argc, argv, 0, NULL, &json))
+	if (cli__parse_json_only(argc, argv,
+				 "Print the version of heapsonde, and what the kernel offers.",
+				 "One JSON object", &json))
 		return CLI_EXIT_USAGE;
 	if (kernel_features__probe(&f, &err))
 		return cli__die(&err);

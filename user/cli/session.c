@@ -6,7 +6,6 @@
  * Out:  a sink full of records; nothing attached.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "user/cli/cli.h"
 #include "user/cli/record.h"
 
 /* How long records may wait in the ring buffer. */
@@ -33,22 +33,11 @@ uint64_t session__now_ns(void)
 
 /* ---- beginning ---- */
 
-/* Signals are read from a descriptor, so that they interrupt nothing. */
 static int open_signals(struct session *s, struct hs_error *err)
 {
-	sigset_t set;
-
 	child__remember_signals();
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (s->signal_fd < 0)
-		return hs_error__set(err, -errno, "signalfd: %s", strerror(errno));
-	return 0;
+	s->signal_fd = cli__open_signals(err);
+	return s->signal_fd < 0 ? s->signal_fd : 0;
 }
 
 static const char *output_name(const struct session *s)
@@ -67,15 +56,10 @@ static int write_error(const struct session *s, int code, struct hs_error *err)
 static int open_sink(struct session *s, struct hs_error *err)
 {
 	const struct record_options *o = s->options;
-	int fd, ret;
+	int fd = cli__open_output(o->output, err), ret;
 
-	if (o->output)
-		fd = open(o->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	else
-		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
-		return hs_error__set(err, -errno, "cannot open %s: %s", output_name(s),
-				     strerror(errno));
+		return fd;
 	ret = o->is_raw ? raw_sink__new(&s->sink, fd) : jsonl_sink__new(&s->sink, fd);
 	return ret ? write_error(s, ret, err) : 0;
 }
