@@ -128,6 +128,9 @@ struct sonde_domain *sonde_domain_new(caml_domain_state *parent,
   d->tier = SONDE_NO_TIER;
   d->words_left = SONDE_NEVER;
   d->gc.domain_id = dom->id;
+  d->begin_minor_words = dom->stat_minor_words;
+  d->begin_promoted_words = dom->stat_promoted_words;
+  d->begin_major_words = dom->stat_major_words;
   d->gc.parent_unique_id = parent ? parent->unique_id : 0;
 
   /* The runtime gives out the unique id a little later. */
@@ -160,26 +163,55 @@ void sonde_refresh(struct sonde_domain *d)
   d->words_left = mask == 0 ? SONDE_NEVER : geometric(d);
 }
 
+/* The higher trigger of the two is what the runtime looks at. */
+static void publish(caml_domain_state *dom, struct sonde_domain *d)
+{
+  dom->memprof_young_trigger = d->our_trigger > d->memprof_trigger
+    ? d->our_trigger : d->memprof_trigger;
+}
+
 void sonde_arm(caml_domain_state *dom, struct sonde_domain *d)
 {
-  value *ours = NULL;
+  d->our_trigger = NULL;
   if (d->tier != SONDE_NO_TIER) {
     /* It may lie below the minor heap, and yet within the block that will not
        fit into it. The longest distance drawn is some 2^30 words: no wrap. */
-    ours = dom->young_ptr - (geometric(d) - 1);
+    d->our_trigger = dom->young_ptr - (geometric(d) - 1);
   }
-  d->our_trigger = ours;
-  dom->memprof_young_trigger =
-    ours > d->memprof_trigger ? ours : d->memprof_trigger;
+  d->armed_heap = dom->young_end;
+  d->is_collecting = 0;
+  publish(dom, d);
+}
+
+void sonde_before_minor_gc(caml_domain_state *dom, struct sonde_domain *d)
+{
+  if (d->tier == SONDE_NO_TIER) return;
+  d->residue = dom->young_ptr - d->our_trigger;
+  d->is_collecting = 1;
+}
+
+void sonde_rearm(caml_domain_state *dom, struct sonde_domain *d)
+{
+  if (d->armed_heap != dom->young_end) {
+    sonde_arm(dom, d);
+    return;
+  }
+  if (d->is_collecting) {
+    d->our_trigger = dom->young_ptr - d->residue;
+    d->is_collecting = 0;
+  }
+  publish(dom, d);
 }
 
 void sonde_update_gc(caml_domain_state *dom, struct sonde_domain *d)
 {
   struct sonde_gc *gc = &d->gc;
   gc->tier_mask = d->tier_mask;
-  gc->minor_words = dom->stat_minor_words + (dom->young_end - dom->young_ptr);
-  gc->promoted_words = dom->stat_promoted_words;
-  gc->major_words = dom->stat_major_words + dom->allocated_words;
+  gc->minor_words = dom->stat_minor_words + (dom->young_end - dom->young_ptr)
+    - d->begin_minor_words;
+  gc->promoted_words = dom->stat_promoted_words - d->begin_promoted_words;
+  gc->major_words = dom->stat_major_words + dom->allocated_words
+    - d->begin_major_words;
 }
 
 /* ---- Counting samples ---- */

@@ -100,7 +100,7 @@ void sonde_set_trigger(caml_domain_state *dom)
   struct sonde_domain *d = sonde_domain_of(dom);
   if (d == NULL) return;
   d->memprof_trigger = dom->memprof_young_trigger;
-  sonde_arm(dom, d);
+  sonde_rearm(dom, d);
 }
 
 /* memprof.c calls this function itself, and a compiler that sees both (gcc's
@@ -289,6 +289,7 @@ void caml_memprof_after_minor_gc(caml_domain_state *dom)
   if (d->tier_mask != before) {
     sonde_arm(dom, d);
     caml_reset_young_limit(dom);
+    d->armed_heap = NULL; /* on 5.3 young_ptr is yet to be reset: draw again */
   }
 }
 
@@ -324,16 +325,24 @@ void caml_memprof_after_major_gc(caml_domain_state *dom)
   sonde_orig_caml_memprof_after_major_gc(dom);
 }
 
-/* [weak] only during a compaction, after the blocks have moved and before their
+/* In a minor collection, where young_ptr still stands as the program left it: the
+   next sample stays as many words away as it was. A collection may come about
+   because of where our trigger lies: a poll point in OCaml code enters the runtime
+   when young_ptr has come down to young_limit, that is when the very next word is
+   to be sampled, and collects if few words are left. To draw again would lose
+   that sample.
+
+   [weak] only during a compaction, after the blocks have moved and before their
    old places are freed. A block that has moved is marked at its old place, and
    its first field is its new address. */
 void caml_memprof_scan_roots(scanning_action f, scanning_action_flags fflags,
                              void *fdata, caml_domain_state *dom, _Bool weak)
 {
-  sonde_orig_caml_memprof_scan_roots(f, fflags, fdata, dom, weak);
-  if (!weak) return;
   struct sonde_domain *d = sonde_domain_of(dom);
-  if (d == NULL) return;
+  if (d != NULL && fflags & SCANNING_ONLY_YOUNG_VALUES)
+    sonde_before_minor_gc(dom, d);
+  sonde_orig_caml_memprof_scan_roots(f, fflags, fdata, dom, weak);
+  if (d == NULL || !weak) return;
   d->gc.colour_unmarked = caml_global_heap_state.UNMARKED;
   d->gc.colour_marked = caml_global_heap_state.MARKED;
   fire_gc(SONDE_COMPACT, dom, d);

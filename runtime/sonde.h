@@ -60,6 +60,15 @@ struct sonde_domain {
      lie below the minor heap; NULL: none. */
   value *our_trigger;
 
+  /* The minor heap that [our_trigger] was set for: its young_end, which differs
+     after a resize. */
+  value *armed_heap;
+
+  /* While a minor collection goes on: the words between young_ptr and
+     [our_trigger] at its beginning. */
+  int is_collecting;
+  uintnat residue;
+
   /* Words until and including the next one that we sample among those that are
      not allocated by pointer-bumping; or SONDE_NEVER. */
   uintnat words_left;
@@ -72,6 +81,10 @@ struct sonde_domain {
 
   /* What the GC probes show. */
   struct sonde_gc gc;
+
+  /* What the runtime's statistics said when the domain began: some versions let
+     them run on when another domain takes over the slot. */
+  uintnat begin_minor_words, begin_promoted_words, begin_major_words;
 
   /* What the sampling probes show, with room for SONDE_STACK_MAX frames.
      Allocated when first needed, kept for the next domain of the slot. */
@@ -131,8 +144,18 @@ struct sonde_domain *sonde_domain_new(caml_domain_state *parent,
 void sonde_refresh(struct sonde_domain *d);
 
 /* Draw our trigger anew from young_ptr on, and put the higher of memprof's and
-   ours into the domain state. Does not touch young_limit. */
+   ours into the domain state. Does not touch young_limit.
+
+   Not to be called where coming there may depend on where the trigger lies:
+   then it would draw again until the sample goes elsewhere. */
 void sonde_arm(caml_domain_state *dom, struct sonde_domain *d);
+
+/* Remember how far the next sample is when a minor collection begins. */
+void sonde_before_minor_gc(caml_domain_state *dom, struct sonde_domain *d);
+
+/* After memprof has set its trigger: put ours back, as far below young_ptr as it
+   was before a collection. Draws only if the minor heap is another one. */
+void sonde_rearm(caml_domain_state *dom, struct sonde_domain *d);
 
 /* How many of our samples fall on the sub-blocks of an allocation of [wosize]
    words in all that begins at young_ptr. [lens] as in the frame descriptor,
