@@ -42,13 +42,12 @@ static inline __attribute__((always_inline)) __u32 hs_thin_word(__u32 n_trials, 
 	open = n_trials >= 32 ? ~0u : (1u << n_trials) - 1;
 	for (int bit = 31; bit >= 0 && open; bit--) {
 		__u32 random = HS_RANDOM_U32();
+		__u32 p_bit = -((__u32)p >> bit & 1); /* 0 or all ones */
 
-		if ((__u32)p >> bit & 1) {
-			below |= open & ~random;
-			open &= random;
-		} else {
-			open &= ~random;
-		}
+		/* Without a branch on p: the verifier would follow both ways at
+		 * each of 32 bits. */
+		below |= open & ~random & p_bit;
+		open &= random ^ ~p_bit;
 	}
 	return __builtin_popcount(below);
 }

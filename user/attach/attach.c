@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -38,12 +39,11 @@ struct attachment {
 	bool skip_nop;  /* attach at the nop10 that follows the nop */
 };
 
-static int quiet(enum libbpf_print_level level, const char *format, va_list args)
+/* libbpf talks a lot, and its last word is not the best one for people. */
+static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
 {
 	(void)level;
-	(void)format;
-	(void)args;
-	return 0;
+	return getenv("HEAPSONDE_LIBBPF_DEBUG") ? vfprintf(stderr, format, args) : 0;
 }
 
 /* The profile that the programs consult; see bpf/tables.h. */
@@ -151,7 +151,7 @@ static int load(struct attachment *a, const struct attach_options *o,
 	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 	int ret;
 
-	libbpf_set_print(getenv("HEAPSONDE_LIBBPF_DEBUG") ? NULL : quiet);
+	libbpf_set_print(print_libbpf);
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	a->skel = heapsonde_bpf__open();
 	if (!a->skel)
