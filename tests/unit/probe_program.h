@@ -155,7 +155,9 @@ static inline void program__compile(const char *name, const char *asm_text, cons
 	REGISTRY_C("SONDE_ABI_VERSION", "sizeof(struct sonde_registry)", "\"5.3.0\"")
 
 /* Says ready, then waits for its stdin to end. */
-#define MAIN_C "int main(void) { char c; write(1, \"r\", 1); return read(0, &c, 1) != 0; }\n"
+#define MAIN_C                                                                                     \
+	"#include <unistd.h>\n"                                                                    \
+	"int main(void) { char c; write(1, \"r\", 1); return read(0, &c, 1) != 0; }\n"
 
 /* A running program: pid, and the pipe whose closing makes it end. */
 struct running {
