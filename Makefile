@@ -29,6 +29,15 @@ RUNTIME_FILES := $(wildcard runtime/*)
 UNIT_SRCS := $(wildcard tests/unit/test_*.c)
 UNIT_BINS := $(UNIT_SRCS:tests/unit/%.c=$(B)/unit/%)
 
+# One short line per step; `make V=1` shows the commands.
+ifeq ($(V),1)
+Q :=
+say = @:
+else
+Q := @
+say = @printf '  %-5s %s\n'
+endif
+
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all setup demo test check-fast unit e2e lint format clean
@@ -39,24 +48,29 @@ all: $(B)/heapsonde $(B)/heapsonde-variant
 
 $(B)/gen/heapsonde.bpf.o: bpf/heapsonde.bpf.c $(BPF_DEPS)
 	@mkdir -p $(@D)
-	$(CLANG) -std=gnu17 -g -O2 -Wall -Wextra -Werror -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 \
+	$(say) BPF $<
+	$(Q)$(CLANG) -std=gnu17 -g -O2 -Wall -Wextra -Werror -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 \
 		-I. -I/usr/include/$(shell $(CC) -print-multiarch) -c $< -o $@
 
 $(SKEL): $(B)/gen/heapsonde.bpf.o
-	$(BPFTOOL) gen skeleton $< name heapsonde_bpf > $@
+	$(say) SKEL $@
+	$(Q)$(BPFTOOL) gen skeleton $< name heapsonde_bpf > $@
 
 # ---- user/ ------------------------------------------------------------------
 
 $(B)/obj/%.o: %.c $(SKEL)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+	$(say) CC $<
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
 $(B)/heapsonde: $(USER_OBJS)
-	$(CC) $(CFLAGS) $^ $(LDLIBS) -o $@
+	$(say) LINK $@
+	$(Q)$(CC) $(CFLAGS) $^ $(LDLIBS) -o $@
 
 $(B)/libheapsonde.a: $(LIB_OBJS)
+	$(say) AR $@
 	@rm -f $@
-	ar rcs $@ $^
+	$(Q)ar rcs $@ $^
 
 # ---- runtime/ ---------------------------------------------------------------
 # heapsonde-variant compiles runtime/ against the headers of the OCaml it is
@@ -64,39 +78,41 @@ $(B)/libheapsonde.a: $(LIB_OBJS)
 
 $(B)/heapsonde-variant: $(RUNTIME_FILES)
 	@mkdir -p $(B)/runtime
-	cp -f runtime/*.[ch] runtime/*.list $(B)/runtime/
-	install -m 755 runtime/heapsonde-variant $@
+	$(say) COPY $@
+	$(Q)cp -f runtime/*.[ch] runtime/*.list $(B)/runtime/
+	$(Q)install -m 755 runtime/heapsonde-variant $@
 
 # ---- tests ------------------------------------------------------------------
 
 $(B)/unit/%: tests/unit/%.c $(B)/libheapsonde.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP $< $(B)/libheapsonde.a $(LDLIBS) -lcmocka -o $@
+	$(say) TEST $<
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP $< $(B)/libheapsonde.a $(LDLIBS) -lcmocka -o $@
 
 unit: $(UNIT_BINS)
-	scripts/run-unit $(UNIT_BINS)
+	@scripts/run-unit $(UNIT_BINS)
 
 lint:
-	scripts/lint
+	@scripts/lint
 
 check-fast: all unit lint
 
 e2e: all
-	scripts/run-e2e
+	@scripts/run-e2e
 
 setup:
-	scripts/setup
+	@scripts/setup
 
 # The recipes call make again, because setup installs what the build needs.
 test:
-	scripts/setup
-	$(MAKE) all
-	scripts/run-tests
+	@scripts/setup
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@scripts/run-tests
 
 demo:
-	scripts/setup
-	$(MAKE) all
-	scripts/demo
+	@scripts/setup
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@scripts/demo
 
 format:
 	clang-format-19 -i bpf/*.[ch] user/*/*.[ch] tests/unit/*.[ch]
