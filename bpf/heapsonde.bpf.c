@@ -17,6 +17,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 SEC("uprobe")
 int hs_alloc(struct pt_regs *ctx)
 {
+	NO_PRIVATE_STACK(ctx);
 	return sample_fire(PT_REGS_PARM1(ctx));
 }
 
@@ -33,6 +34,7 @@ static __always_inline struct hs_domain *gc_enter(struct pt_regs *ctx, struct so
 {
 	struct hs_domain *d;
 
+	NO_PRIVATE_STACK(ctx);
 	if (bpf_probe_read_user(gc, sizeof(*gc), (void *)PT_REGS_PARM1(ctx))) {
 		__sync_fetch_and_add(&lost_anywhere[HS_LOSS_READ_FAILED], 1);
 		return NULL;

@@ -26,6 +26,22 @@
  * there can be faulted in? */
 const volatile bool cfg_sleepable = true;
 
+/*
+ * Since 6.13 the stack of a KPROBE program of 64 bytes or more lies in per-CPU
+ * memory of the program, on the ground that such a program never runs twice on one
+ * CPU. That holds for kprobes but not for uprobes, which are preempted, or sleep:
+ * another thread that runs the same program then overwrites the stack. A program
+ * with a tail call in it keeps the kernel's stack. So each has one, in a branch
+ * that the verifier knows to be dead, which is why it needs no map.
+ */
+const volatile bool cfg_never = false;
+
+#define NO_PRIVATE_STACK(ctx)                                                                      \
+	do {                                                                                       \
+		if (cfg_never)                                                                     \
+			bpf_tail_call(ctx, NULL, 0);                                               \
+	} while (0)
+
 /* Entries of `blocks`, entry 0 included, which is never used. */
 const volatile __u32 cfg_max_blocks = 2;
 
