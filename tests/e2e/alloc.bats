@@ -123,7 +123,7 @@ attached() {
 
 @test "the smallest minor heap that OCaml allows" {
   tiny() {
-    OCAMLRUNPARAM=s=512 record_run run -r 2^-5 -- lists 800000 || return
+    OCAMLRUNPARAM=s=512 record_run run -r 2^-5 --track alloc -- lists 600000 || return
     "$LIB/stats" -v counters=1 run.tsv run.out
   }
   statistically tiny

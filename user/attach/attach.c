@@ -24,7 +24,7 @@
 #include "heapsonde.skel.h"
 #include "user/attach/notes.h"
 
-#define RING_BYTES_DEFAULT (16u << 20)
+#define RING_BYTES_DEFAULT (32u << 20)
 #define RING_BYTES_COUNTERS (1u << 18)
 #define MAX_BLOCKS_DEFAULT (1u << 19)
 #define MAX_STACKS_DEFAULT (1u << 16)

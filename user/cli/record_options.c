@@ -48,7 +48,7 @@ static const struct argp_option options[] = {
 	  "jsonl (default), or raw, a capture for `heapsonde export`", 3 },
 	{ "top", OPT_TOP, "N", 0, "At the end print the N biggest allocation sites to stderr", 3 },
 	{ NULL, 0, NULL, 0, "Kernel memory:", 4 },
-	{ "ring-size", OPT_RING_SIZE, "BYTES", 0, "Ring buffer (default 16M)", 4 },
+	{ "ring-size", OPT_RING_SIZE, "BYTES", 0, "Ring buffer (default 32M)", 4 },
 	{ "max-blocks", OPT_MAX_BLOCKS, "N", 0, "Blocks followed at once (default 524288)", 4 },
 	{ "max-stacks", OPT_MAX_STACKS, "N", 0, "Call stacks remembered (default 65536)", 4 },
 	{ 0 },
