@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See client.h. */
+#include "user/client/client.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+const char *client__path(const char *option)
+{
+	const char *env = getenv("HEAPSONDE_SOCKET");
+
+	if (option)
+		return option;
+	return env && *env ? env : WIRE_SOCKET_DEFAULT;
+}
+
+bool client__is_there(const char *option)
+{
+	struct client c;
+	bool there = !client__connect(&c, option, NULL);
+
+	client__close(&c);
+	return there;
+}
+
+static int connect_error(const char *path, int code, struct hs_error *err)
+{
+	if (code == ENOENT || code == ECONNREFUSED)
+		return hs_error__set(err, -code,
+				     "no daemon listens on %s: start it with `sudo heapsonde "
+				     "daemon`",
+				     path);
+	return hs_error__set(err, -code, "cannot connect to the daemon on %s: %s", path,
+			     strerror(code));
+}
+
+int client__connect(struct client *c, const char *option, struct hs_error *err)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	c->fd = -1;
+	wire_message__init(&c->message);
+	c->path = client__path(option);
+	if (strlen(c->path) >= sizeof(address.sun_path))
+		return hs_error__set(err, -ENAMETOOLONG,
+				     "the socket's path is too long (%zu bytes at most): %s",
+				     sizeof(address.sun_path) - 1, c->path);
+	strcpy(address.sun_path, c->path);
+	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (c->fd < 0)
+		return hs_error__set(err, -errno, "socket: %s", strerror(errno));
+	if (connect(c->fd, (struct sockaddr *)&address, sizeof(address))) {
+		int code = errno;
+
+		client__close(c);
+		return connect_error(c->path, code, err);
+	}
+	return 0;
+}
+
+int client__send(struct client *c, const json_t *request, int passed_fd, struct hs_error *err)
+{
+	/* The newline is sent too. */
+	size_t size = json_dumpb(request, NULL, 0, JSON_COMPACT) + 1;
+	int ret;
+
+	if (size > WIRE_REQUEST_MAX_BYTES)
+		return hs_error__set(err, -EMSGSIZE,
+				     "the request is too long for the daemon (%zu bytes, and %d at "
+				     "most)",
+				     size, WIRE_REQUEST_MAX_BYTES);
+	ret = wire__send_line(c->fd, request, &passed_fd, passed_fd >= 0);
+	if (ret)
+		return hs_error__set(err, ret, "cannot send the request to the daemon: %s",
+				     strerror(-ret));
+	return 0;
+}
+
+/* ---- answers ---- */
+
+/* What a line means: 1, or the error that it tells. Takes object over. */
+static int take_answer(const struct client *c, json_t *object, json_t **answer,
+		       struct hs_error *err)
+{
+	const char *text = json_string_value(json_object_get(object, "error"));
+	int ret = wire__code(object);
+
+	if (!ret) {
+		*answer = object;
+		return 1;
+	}
+	if (text)
+		hs_error__set(err, ret, "%s", text);
+	else
+		hs_error__set(err, ret, "what listens on %s is no heapsonde daemon", c->path);
+	json_decref(object);
+	return ret;
+}
+
+static int receive_error(const struct client *c, int code, struct hs_error *err)
+{
+	switch (code) {
+	case -ECONNRESET:
+	case -EPIPE:
+		return hs_error__set(err, -ECONNRESET,
+				     "the daemon on %s has closed the connection%s", c->path,
+				     c->message.n_bytes ? " in the middle of an answer" : "");
+	case -EBADMSG:
+		return hs_error__set(err, -EPROTO, "what listens on %s is no heapsonde daemon",
+				     c->path);
+	case -ENOMEM:
+		return hs_error__set(err, code, "out of memory");
+	default:
+		return hs_error__set(err, code, "cannot read the daemon's answer: %s",
+				     strerror(-code));
+	}
+}
+
+int client__receive(struct client *c, json_t **answer, struct hs_error *err)
+{
+	json_t *object;
+	int ret = wire__receive_line(c->fd, &c->message, CLIENT_ANSWER_MAX_BYTES, &object);
+
+	if (ret < 0)
+		return receive_error(c, ret, err);
+	if (!ret)
+		return 0;
+	wire_message__deinit(&c->message);
+	return take_answer(c, object, answer, err);
+}
+
+int client__ask(struct client *c, const json_t *request, int passed_fd, json_t **answer,
+		struct hs_error *err)
+{
+	int sent = client__send(c, request, passed_fd, err), ret;
+
+	if (sent && sent != -EPIPE && sent != -ECONNRESET)
+		return sent;
+	do
+		ret = client__receive(c, answer, err);
+	while (!ret);
+	return ret < 0 ? ret : 0;
+}
+
+int client__request(const char *option, const json_t *request, json_t **answer,
+		    struct hs_error *err)
+{
+	struct client c;
+	int ret = client__connect(&c, option, err);
+
+	if (!ret)
+		ret = client__ask(&c, request, -1, answer, err);
+	client__close(&c);
+	return ret;
+}
+
+void client__shutdown(struct client *c)
+{
+	shutdown(c->fd, SHUT_WR);
+}
+
+void client__close(struct client *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+	wire_message__deinit(&c->message);
+}
