@@ -13,11 +13,10 @@
 
 static const struct hs_domain new_domain;
 
-static __always_inline struct hs_profile *profile_of(const struct hs_domain *d)
+/* The profile's flags, which user space may change at any moment. */
+static __always_inline __u32 profile_flags(void)
 {
-	__u32 index = d->profile;
-
-	return bpf_map_lookup_elem(&profiles, &index);
+	return *(volatile __u32 *)&profile.flags;
 }
 
 static __always_inline __u32 current_tgid(void)
@@ -33,7 +32,6 @@ static __always_inline __u32 current_tgid(void)
 static __always_inline struct hs_domain *domain_get(__u32 unique_id, __u32 domain_id)
 {
 	struct hs_domain_key key = { .tgid = current_tgid(), .unique_id = unique_id };
-	struct hs_profile *profile;
 	struct hs_domain *d;
 
 	d = bpf_map_lookup_elem(&domains, &key);
@@ -45,8 +43,7 @@ static __always_inline struct hs_domain *domain_get(__u32 unique_id, __u32 domai
 			return NULL;
 		}
 		d->domain_id = domain_id;
-		profile = profile_of(d);
-		if (profile && profile->flags & HS_PROFILE_ALL_DOMAINS)
+		if (profile_flags() & HS_PROFILE_ALL_DOMAINS)
 			d->flags |= HS_DOMAIN_COVERED;
 	}
 	d->tid = (__u32)bpf_get_current_pid_tgid();
@@ -59,41 +56,16 @@ static __always_inline void domain_lost(struct hs_domain *d, enum hs_loss cause,
 	d->lost[cause] += n;
 }
 
-/*
- * Take over the counters of a GC event. The first one at which the domain
- * samples for us is the base: what is allocated from there on is sampled. Where
- * only counters are wanted, user space has set the base of domains that it found,
- * and any other counts from its first event.
- */
-static __always_inline void domain_count(struct hs_domain *d, const struct sonde_gc *gc)
-{
-	struct hs_profile *profile = profile_of(d);
-
-	if (*(volatile bool *)&stopped)
-		return;
-	d->now.minor_words = gc->minor_words;
-	d->now.promoted_words = gc->promoted_words;
-	d->now.major_words = gc->major_words;
-	d->now.minor_collections = gc->minor_collections;
-	d->now.major_collections = gc->major_collections;
-	if (d->flags & HS_DOMAIN_BASED || !profile)
-		return;
-	if (profile->tier >= SONDE_TIERS || gc->tier_mask & 1u << (profile->tier & 31)) {
-		d->base = d->now;
-		d->flags |= HS_DOMAIN_BASED;
-	}
-}
-
 /* The beginning of every record. */
 static __always_inline void record_begin(struct hs_record *h, enum hs_record_type type,
-					 __u32 size_bytes, __u32 profile, __u32 domain)
+					 __u32 size_bytes, __u32 domain)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 
 	h->type = type;
 	h->size_bytes = size_bytes;
 	h->time_ns = bpf_ktime_get_ns();
-	h->profile = profile;
+	h->profile = profile.number;
 	h->domain = domain;
 	h->tgid = pid_tgid >> 32;
 	h->tid = (__u32)pid_tgid;
@@ -109,11 +81,115 @@ static __always_inline void domain_tell(struct hs_domain *d, const struct sonde_
 		domain_lost(d, HS_LOSS_EVENTS_DROPPED, 1);
 		return;
 	}
-	record_begin(&rec->h, type, sizeof(*rec), 0, gc->unique_id);
+	record_begin(&rec->h, type, sizeof(*rec), gc->unique_id);
 	rec->domain_id = gc->domain_id;
 	rec->parent = gc->parent_unique_id;
 	rec->counts = d->now;
 	bpf_ringbuf_submit(rec, BPF_RB_NO_WAKEUP);
+}
+
+/* ---- rates ---- */
+
+/* Say from which rate on the domain's samples are. 0, or -1: no room, not now. */
+static __always_inline int rate_tell(const struct hs_domain *d, const struct sonde_gc *gc,
+				     const struct hs_rate *rate)
+{
+	struct hs_rec_rate *rec = bpf_ringbuf_reserve(&ring, sizeof(*rec), 0);
+
+	if (!rec)
+		return -1;
+	record_begin(&rec->h, HS_REC_RATE, sizeof(*rec), gc->unique_id);
+	rec->keep_p = rate->keep_p;
+	rec->tier = rate->tier;
+	rec->reserved = 0;
+	rec->counts = d->now;
+	bpf_ringbuf_submit(rec, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* Does the domain sample for this rate's tier, or count where only that is wanted? */
+static __always_inline bool rate_is_on(const struct hs_rate *rate, const struct sonde_gc *gc)
+{
+	return rate->tier >= SONDE_TIERS || gc->tier_mask & 1u << (rate->tier & 31);
+}
+
+/* Begin to sample at this rate, or go over to it. */
+static __always_inline void rate_take(struct hs_domain *d, const struct sonde_gc *gc,
+				      const struct hs_rate *rate, __u32 seq)
+{
+	/* User space takes the first rate for granted, which is slot 0's. */
+	if (seq && rate_tell(d, gc, rate))
+		return;
+	d->rate_seq = seq;
+	if (d->flags & HS_DOMAIN_BASED)
+		return;
+	d->base = d->now;
+	d->flags |= HS_DOMAIN_BASED;
+}
+
+/*
+ * A domain that does not sample yet begins with the newest rate whose tier it
+ * samples for: what it allocates from this event on is sampled, so its counters are
+ * the base.
+ */
+static __always_inline void rate_join(struct hs_domain *d, const struct sonde_gc *gc)
+{
+	__u32 newest = *(volatile __u32 *)&profile.rate_seq;
+
+	for (__u32 back = 0; back < HS_RATES && back <= newest; back++) {
+		__u32 seq = newest - back;
+		struct hs_rate *rate = &profile.rates[seq % HS_RATES];
+
+		if (*(volatile __u32 *)&rate->seq != seq || !rate_is_on(rate, gc))
+			continue;
+		rate_take(d, gc, rate, seq);
+		return;
+	}
+}
+
+/* One that does goes over to the newest rate at once, or at a later collection. */
+static __always_inline void rate_follow(struct hs_domain *d, const struct sonde_gc *gc)
+{
+	__u32 newest = *(volatile __u32 *)&profile.rate_seq;
+	struct hs_rate *rate = &profile.rates[newest % HS_RATES];
+
+	if (d->rate_seq != newest && rate_is_on(rate, gc))
+		rate_take(d, gc, rate, newest);
+}
+
+/*
+ * Take over the counters of a GC event. When the profile has been stopped, those
+ * before the first event after that are the last ones that were sampled.
+ */
+static __always_inline void counts_take(struct hs_domain *d, const struct sonde_gc *gc)
+{
+	if (*(volatile bool *)&stopped)
+		return;
+	if (d->flags & HS_DOMAIN_BASED && !(d->flags & HS_DOMAIN_ENDED) &&
+	    !(profile_flags() & HS_PROFILE_SAMPLING)) {
+		d->end = d->now;
+		d->flags |= HS_DOMAIN_ENDED;
+	}
+	d->now.minor_words = gc->minor_words;
+	d->now.promoted_words = gc->promoted_words;
+	d->now.major_words = gc->major_words;
+	d->now.minor_collections = gc->minor_collections;
+	d->now.major_collections = gc->major_collections;
+}
+
+/*
+ * Go by the rate that is wanted. To be called after counts_take: at a GC event the
+ * process has looked at its semaphores, so counters and samples agree there.
+ */
+static __always_inline void rate_update(struct hs_domain *d, const struct sonde_gc *gc)
+{
+	if (*(volatile bool *)&stopped || !(profile_flags() & HS_PROFILE_SAMPLING) ||
+	    !(d->flags & HS_DOMAIN_COVERED))
+		return;
+	if (d->flags & HS_DOMAIN_BASED)
+		rate_follow(d, gc);
+	else
+		rate_join(d, gc);
 }
 
 #endif /* HEAPSONDE_COUNTERS_H */

@@ -29,19 +29,26 @@ int hs_nothing(struct pt_regs *ctx)
 	return 0;
 }
 
-/* What all GC programs begin with: the domain, its counters up to date. */
-static __always_inline struct hs_domain *gc_enter(struct pt_regs *ctx, struct sonde_gc *gc)
+/* What all GC programs begin with: what the probe shows, and the domain. */
+static __always_inline struct hs_domain *gc_read(struct pt_regs *ctx, struct sonde_gc *gc)
 {
-	struct hs_domain *d;
-
 	NO_PRIVATE_STACK(ctx);
 	if (bpf_probe_read_user(gc, sizeof(*gc), (void *)PT_REGS_PARM1(ctx))) {
 		__sync_fetch_and_add(&lost_anywhere[HS_LOSS_READ_FAILED], 1);
 		return NULL;
 	}
-	d = domain_get(gc->unique_id, gc->domain_id);
-	if (d)
-		domain_count(d, gc);
+	return domain_get(gc->unique_id, gc->domain_id);
+}
+
+/* And most go on with: its counters up to date, its rate the one that is wanted. */
+static __always_inline struct hs_domain *gc_enter(struct pt_regs *ctx, struct sonde_gc *gc)
+{
+	struct hs_domain *d = gc_read(ctx, gc);
+
+	if (d) {
+		counts_take(d, gc);
+		rate_update(d, gc);
+	}
 	return d;
 }
 
@@ -107,7 +114,7 @@ int hs_domain_spawn(struct pt_regs *ctx)
 	struct hs_domain *d, *parent;
 	struct sonde_gc gc;
 
-	d = gc_enter(ctx, &gc);
+	d = gc_read(ctx, &gc);
 	if (!d)
 		return 0;
 	/* A domain joins the profile of the domain that spawned it. */
@@ -115,7 +122,9 @@ int hs_domain_spawn(struct pt_regs *ctx)
 	parent = bpf_map_lookup_elem(&domains, &parent_key);
 	if (parent && parent != d && parent->flags & HS_DOMAIN_COVERED)
 		d->flags |= HS_DOMAIN_COVERED;
+	counts_take(d, &gc);
 	domain_tell(d, &gc, HS_REC_DOMAIN_SPAWN);
+	rate_update(d, &gc);
 	return 0;
 }
 

@@ -117,7 +117,6 @@ struct walk {
 	struct hs_domain *d;
 	__u64 time_ns;
 	__u32 unique_id;
-	__u32 profile;
 	__u32 colour;     /* header bits that mean "dead" or "moved" in this walk */
 	__u32 free_first; /* chain of entries to be given back at the end */
 	__u32 free_last;
@@ -150,7 +149,7 @@ static __always_inline int block_tell(struct walk *w, const struct hs_block *b,
 	rec->h.type = type;
 	rec->h.size_bytes = sizeof(*rec);
 	rec->h.time_ns = time_ns;
-	rec->h.profile = w->profile;
+	rec->h.profile = profile.number;
 	rec->h.domain = w->unique_id;
 	rec->h.tgid = pid_tgid >> 32;
 	rec->h.tid = (__u32)pid_tgid;
@@ -323,12 +322,9 @@ static long compact_step(__u32 i, struct walk *w)
 static __always_inline void walk_begin(struct walk *w, struct hs_domain *d,
 				       const struct sonde_gc *gc)
 {
-	struct hs_profile *profile = profile_of(d);
-
 	w->d = d;
 	w->time_ns = bpf_ktime_get_ns();
 	w->unique_id = gc->unique_id;
-	w->profile = profile ? profile->number : 0;
 	w->colour = 0;
 	w->free_first = 0;
 	w->free_last = 0;

@@ -70,14 +70,6 @@ static __always_inline bool ring_has_room(__u32 sixteenths)
 	       (__u64)cfg_ring_bytes / 16 * sixteenths;
 }
 
-/* The profiles, by number - 1. User space writes all but next_id. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct hs_profile);
-} profiles SEC(".maps");
-
 /* Counters and lists of each domain. A domain's entry is changed only by the
  * thread that holds this domain's lock in the OCaml runtime, so its fields need
  * no atomics. */
@@ -103,6 +95,12 @@ struct {
 	__type(key, __u64);
 	__type(value, __u32);
 } stacks SEC(".maps");
+
+/* The profile that all this is for; see tables.h. */
+struct hs_profile profile;
+
+/* Id of the last block reported, counted up. */
+__u64 last_id;
 
 /*
  * Heads of lists that several domains share: an index in the low half, and in

@@ -14,7 +14,7 @@
 
 #include <linux/types.h>
 
-#define HS_RECORDS_VERSION 1
+#define HS_RECORDS_VERSION 2
 
 enum hs_record_type {
 	HS_REC_ALLOC = 1,
@@ -25,6 +25,7 @@ enum hs_record_type {
 	HS_REC_DOMAIN_SPAWN = 6,
 	HS_REC_DOMAIN_TERMINATE = 7,
 	HS_REC_EXIT = 8, /* the process is exiting: last counters of the domain */
+	HS_REC_RATE = 9, /* from here on the domain samples at another rate */
 	HS_REC_TYPE_END
 };
 
@@ -89,6 +90,18 @@ struct hs_rec_domain {
 };
 
 /*
+ * HS_REC_RATE: sent when a domain begins to sample at a rate that is not the
+ * profile's first, before any sample at that rate.
+ */
+struct hs_rec_rate {
+	struct hs_record h;
+	__u64 keep_p; /* the rate is 2^-tier * keep_p / 2^32 */
+	__u32 tier;
+	__u32 reserved;
+	struct hs_counts counts; /* of the domain, where the rate changes */
+};
+
+/*
  * Why something was lost. Names for people: hs_loss_name in user/decode.
  */
 enum hs_loss {
@@ -113,12 +126,13 @@ struct hs_domain_key {
 #define HS_DOMAIN_COVERED 1u /* the profile samples this domain */
 #define HS_DOMAIN_BASED 2u   /* `base` is set */
 #define HS_DOMAIN_TERMINATED 4u
+#define HS_DOMAIN_ENDED 8u /* `end` is set */
 
 struct hs_domain {
 	__u32 flags; /* HS_DOMAIN_* */
 	__u32 domain_id;
-	__u32 profile;
-	__u32 tid; /* thread seen last */
+	__u32 rate_seq; /* the rate in force (bpf/tables.h), if BASED */
+	__u32 tid;      /* thread seen last */
 	/* Lists of tracked blocks: indices into the map `blocks`, 0 = end. */
 	__u32 young_head;
 	__u32 major_head;
@@ -126,6 +140,7 @@ struct hs_domain {
 	__u32 cursor; /* of the walk in progress */
 	struct hs_counts now;
 	struct hs_counts base; /* when this domain began to sample for us */
+	struct hs_counts end;  /* as of the last event before the profile stopped */
 	__u64 samples_hit;     /* n_samples fired by the tier probe */
 	__u64 samples_kept;    /* n_samples after thinning and filters */
 	__u64 records_kept;    /* alloc records sent */
@@ -139,7 +154,8 @@ HS_ASSERT("alloc", sizeof(struct hs_rec_alloc) == 72);
 HS_ASSERT("stack", sizeof(struct hs_rec_stack) == 48);
 HS_ASSERT("block", sizeof(struct hs_rec_block) == 48);
 HS_ASSERT("domain record", sizeof(struct hs_rec_domain) == 80);
-HS_ASSERT("domain", sizeof(struct hs_domain) == 216);
+HS_ASSERT("rate record", sizeof(struct hs_rec_rate) == 88);
+HS_ASSERT("domain", sizeof(struct hs_domain) == 256);
 HS_ASSERT("domain.now", __builtin_offsetof(struct hs_domain, now) == 32);
 
 #endif /* HEAPSONDE_RECORDS_H */

@@ -65,9 +65,17 @@ static __always_inline bool sample_is_sane(const struct sonde_sample *s)
 	       s->is_young <= 1 && s->depth <= SONDE_STACK_MAX && !(s->block & 7);
 }
 
+/* Are this domain's samples reported now? Not before its counters have a base. */
+static __always_inline bool domain_samples(const struct hs_domain *d)
+{
+	const __u32 wanted = HS_DOMAIN_COVERED | HS_DOMAIN_BASED;
+
+	return (d->flags & wanted) == wanted && profile_flags() & HS_PROFILE_SAMPLING;
+}
+
 static __always_inline int sample_fire(__u64 at)
 {
-	struct hs_profile *profile;
+	const struct hs_rate *rate;
 	struct hs_rec_alloc *rec;
 	struct sonde_sample s;
 	struct hs_domain *d;
@@ -81,28 +89,29 @@ static __always_inline int sample_fire(__u64 at)
 		return 0;
 	}
 	d = domain_get(s.unique_id, s.domain_id);
-	if (!d || !(d->flags & HS_DOMAIN_COVERED))
-		return 0;
-	profile = profile_of(d);
-	if (!profile || !(profile->flags & HS_PROFILE_SAMPLING))
+	if (!d || !domain_samples(d))
 		return 0;
 	if (!sample_is_sane(&s)) {
 		domain_lost(d, HS_LOSS_READ_FAILED, 1);
 		return 0;
 	}
+	/* While the rate changes the probes of two tiers are attached. */
+	rate = &profile.rates[d->rate_seq % HS_RATES];
+	if (s.tier != rate->tier)
+		return 0;
 	d->samples_hit += s.n_samples;
-	kept = thin(s.n_samples, profile->keep_p);
+	kept = thin(s.n_samples, rate->keep_p);
 	if (!kept)
 		return 0;
-	if (!(profile->heaps >> (s.is_young ? HS_HEAP_MINOR : HS_HEAP_MAJOR) & 1) ||
-	    !(profile->sources >> (s.source & 31) & 1))
+	if (!(profile.heaps >> (s.is_young ? HS_HEAP_MINOR : HS_HEAP_MAJOR) & 1) ||
+	    !(profile.sources >> (s.source & 31) & 1))
 		return 0;
 
 	if (!ring_has_room(RING_ALLOC)) {
 		domain_lost(d, HS_LOSS_RING_FULL, kept);
 		return 0;
 	}
-	depth = s.depth < profile->depth ? s.depth : profile->depth;
+	depth = s.depth < profile.depth ? s.depth : profile.depth;
 	if (depth)
 		stack_tell(d, &s, at + sizeof(s), depth);
 
@@ -111,8 +120,8 @@ static __always_inline int sample_fire(__u64 at)
 		domain_lost(d, HS_LOSS_RING_FULL, kept);
 		return 0;
 	}
-	record_begin(&rec->h, HS_REC_ALLOC, sizeof(*rec), profile->number, s.unique_id);
-	rec->id = __sync_fetch_and_add(&profile->next_id, 1) + 1;
+	record_begin(&rec->h, HS_REC_ALLOC, sizeof(*rec), s.unique_id);
+	rec->id = __sync_fetch_and_add(&last_id, 1) + 1;
 	rec->size_words = s.size_words;
 	rec->n_samples = kept;
 	rec->stack_hash = depth ? s.stack_hash : 0;
@@ -121,7 +130,7 @@ static __always_inline int sample_fire(__u64 at)
 	rec->is_tracked = 0;
 	rec->reserved8 = 0;
 	rec->depth = depth;
-	if (profile->flags & HS_PROFILE_LIFETIMES && !block_track(d, s.block, rec->id, s.is_young))
+	if (profile.flags & HS_PROFILE_LIFETIMES && !block_track(d, s.block, rec->id, s.is_young))
 		rec->is_tracked = 1;
 	bpf_ringbuf_submit(rec, BPF_RB_NO_WAKEUP);
 	d->samples_kept += kept;

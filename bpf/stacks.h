@@ -33,7 +33,7 @@
 			domain_lost(d, HS_LOSS_STACK_RING_FULL, 1);                                \
 			return -1;                                                                 \
 		}                                                                                  \
-		record_begin(&rec->h, HS_REC_STACK, sizeof(*rec) + bytes, 0, s->unique_id);        \
+		record_begin(&rec->h, HS_REC_STACK, sizeof(*rec) + bytes, s->unique_id);           \
 		rec->hash = s->stack_hash;                                                         \
 		rec->depth = depth;                                                                \
 		rec->reserved = 0;                                                                 \

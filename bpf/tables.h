@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The values of the maps that both sides touch, besides the counters of
- * records.h: profiles, which user space describes to the kernel, and tracked
+ * records.h: the profile, which user space describes to the kernel, and tracked
  * blocks, which it looks through at the end. One header for both sides.
  */
 #ifndef HEAPSONDE_TABLES_H
@@ -14,18 +14,36 @@
 #define HS_PROFILE_LIFETIMES 2u   /* follow the sampled blocks */
 #define HS_PROFILE_ALL_DOMAINS 4u /* cover domains that are not listed */
 
-struct hs_profile {
-	__u64 keep_p;  /* probability of keeping a tier's sample, in 2^-32 */
-	__u64 next_id; /* id of the last block, counted up by the kernel */
-	__u32 number;  /* of the profile, >= 1 */
-	__u32 flags;   /* HS_PROFILE_* */
-	__u32 tier;    /* the tier attached: rate = 2^-tier * keep_p / 2^32 */
-	__u32 depth;   /* frames per stack, <= SONDE_STACK_MAX */
-	__u32 heaps;   /* bit h: report blocks born in enum hs_heap h */
-	__u32 sources; /* bit s: report blocks of enum sonde_source s */
+/* A sampling rate: 2^-tier * keep_p / 2^32 samples per word. */
+struct hs_rate {
+	__u64 keep_p; /* probability of keeping a tier's sample, in 2^-32 */
+	__u32 tier;   /* SONDE_TIERS: no sampling, counters only */
+	__u32 seq;    /* its number, counted up from 0; HS_RATE_RETIRED */
 };
 
-_Static_assert(sizeof(struct hs_profile) == 40, "hs profile");
+/* No domain may begin to sample at this rate: its probe is being detached. */
+#define HS_RATE_RETIRED (~0u)
+
+/* Rates that may be in force at once, each in some domain. */
+#define HS_RATES 16
+
+/*
+ * What a profile is to the kernel: a variable that user space writes while the
+ * programs run. A rate is written before rate_seq says so, and its slot is not
+ * written again while a domain samples at it.
+ */
+struct hs_profile {
+	__u32 number;   /* of the profile, >= 1 */
+	__u32 flags;    /* HS_PROFILE_* */
+	__u32 depth;    /* frames per stack, <= SONDE_STACK_MAX */
+	__u32 heaps;    /* bit h: report blocks born in enum hs_heap h */
+	__u32 sources;  /* bit s: report blocks of enum sonde_source s */
+	__u32 rate_seq; /* the newest rate, in rates[rate_seq % HS_RATES] */
+	struct hs_rate rates[HS_RATES];
+};
+
+_Static_assert(sizeof(struct hs_rate) == 16, "hs rate");
+_Static_assert(sizeof(struct hs_profile) == 24 + 16 * HS_RATES, "hs profile");
 
 /* Value of the map `blocks`: a tracked block, on one list or the other. */
 struct hs_block {

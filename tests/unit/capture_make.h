@@ -64,7 +64,7 @@ static inline void lane__begin(struct lane *l, int (*sink_new)(struct sink **out
 
 	l->out = output__new(sink_new);
 	assert_int_equal(symbolizer__new_empty(&symbolizer), 0);
-	assert_int_equal(pipeline__init(&l->pipeline, symbolizer, l->out.sink, 0), 0);
+	assert_int_equal(pipeline__init(&l->pipeline, symbolizer, l->out.sink, 0, false), 0);
 }
 
 /* Returns what was written, which is the caller's. */
@@ -130,6 +130,16 @@ static inline void tell_other(struct pipeline *p, enum hs_record_type type, uint
 	tell(p, &r);
 }
 
+/* The domain goes over to another rate, in another thread. */
+static inline void tell_rate(struct pipeline *p)
+{
+	union record r;
+
+	make__rate(&r, 3u << 30, 10);
+	r.h.tid++;
+	tell(p, &r);
+}
+
 /* Records of every type, in an order that a session could have. */
 static inline void play(struct pipeline *p)
 {
@@ -155,6 +165,7 @@ static inline void play(struct pipeline *p)
 	tell_stack(p, 100, second, COUNT(second));
 	tell_alloc(p, 6, 100, HS_HEAP_MINOR);
 	tell_other(p, HS_REC_PROMOTE, 1);
+	tell_rate(p);
 	tell_json(p, json_pack("{s:s, s:i}", "type", "loss", "count", 3));
 	tell_other(p, HS_REC_DEALLOC, 1);
 	tell_other(p, HS_REC_UNKNOWN, 2);

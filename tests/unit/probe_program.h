@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -159,14 +160,21 @@ static inline void program__compile(const char *name, const char *asm_text, cons
 	"#include <unistd.h>\n"                                                                    \
 	"int main(void) { char c; write(1, \"r\", 1); return read(0, &c, 1) != 0; }\n"
 
+/* On SIGUSR1 executes path. Ready is said when first run only: nobody would read it again. */
+#define EXEC_MAIN(path)                                                                            \
+	"#include <signal.h>\nvoid f(int s) { sigset_t e; sigemptyset(&e);"                        \
+	"  sigprocmask(SIG_SETMASK, &e, 0); execl(" path ", \"x\", \"100\", 0); }\n"               \
+	"int main(int n, char **v) { signal(SIGUSR1, f); if (*v[0] != 'x') write(1, \"r\", 1);"    \
+	"  for (;;) pause(); }\n"
+
 /* A running program: pid, and the pipe whose closing makes it end. */
 struct running {
 	pid_t pid;
 	int in;
 };
 
-/* Start the program and wait for its first byte of output. */
-static inline struct running program__run(char *const argv[])
+/* Start the program as user and group uid (0: as we are); wait for its first output. */
+static inline struct running program__run_as(char *const argv[], uid_t uid)
 {
 	int in[2], out[2];
 	struct running r;
@@ -179,6 +187,9 @@ static inline struct running program__run(char *const argv[])
 	if (!r.pid) {
 		dup2(in[0], 0);
 		dup2(out[1], 1);
+		if (uid &&
+		    (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid)))
+			_exit(126);
 		execv(argv[0], argv);
 		_exit(127);
 	}
@@ -188,6 +199,11 @@ static inline struct running program__run(char *const argv[])
 	assert_int_equal(read(out[0], &c, 1), 1);
 	close(out[0]);
 	return r;
+}
+
+static inline struct running program__run(char *const argv[])
+{
+	return program__run_as(argv, 0);
 }
 
 static inline void program__end(struct running r)

@@ -52,6 +52,7 @@ union record {
 	struct hs_rec_stack stack;
 	struct hs_rec_block block;
 	struct hs_rec_domain domain;
+	struct hs_rec_rate rate;
 	/* Room for one frame more than allowed. */
 	_Alignas(8) unsigned char bytes[sizeof(struct hs_rec_stack) + 8 * (SONDE_STACK_MAX + 1)];
 };
@@ -113,6 +114,21 @@ static inline void make__domain(union record *r, enum hs_record_type type)
 		.major_words = 13,
 		.minor_collections = 14,
 		.major_collections = 15,
+	};
+}
+
+/* The rate is keep_p * 2^(-32 - tier). */
+static inline void make__rate(union record *r, uint64_t keep_p, uint32_t tier)
+{
+	make__head(r, HS_REC_RATE, sizeof(r->rate));
+	r->rate.keep_p = keep_p;
+	r->rate.tier = tier;
+	r->rate.counts = (struct hs_counts){
+		.minor_words = 21,
+		.promoted_words = 22,
+		.major_words = 23,
+		.minor_collections = 24,
+		.major_collections = 25,
 	};
 }
 

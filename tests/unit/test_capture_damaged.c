@@ -120,6 +120,11 @@ static void refuses_other_files(void **state)
 	h.version = RAW_VERSION;
 	h.records_version = HS_RECORDS_VERSION + 1;
 	expect_header(&h, -EBADMSG, "version");
+	h.records_version = 0;
+	expect_header(&h, -EBADMSG, "version");
+	/* The first version had no rate records, and nothing else was different. */
+	h.records_version = 1;
+	expect_header(&h, 0, "");
 }
 
 static void refuses_bad_chunks(void **state)

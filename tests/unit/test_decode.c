@@ -55,8 +55,11 @@ static const enum hs_record_type block_types[] = { HS_REC_PROMOTE, HS_REC_DEALLO
 static const enum hs_record_type domain_types[] = { HS_REC_DOMAIN_SPAWN, HS_REC_DOMAIN_TERMINATE,
 						    HS_REC_EXIT };
 
-/* One record of each type. */
-#define KINDS (2 + COUNT(block_types) + COUNT(domain_types))
+/* One record of each type: allocation, stack, blocks, rate, domains. */
+#define FIRST_BLOCK 2
+#define RATE (FIRST_BLOCK + COUNT(block_types))
+#define FIRST_DOMAIN (RATE + 1)
+#define KINDS (FIRST_DOMAIN + COUNT(domain_types))
 
 static void make_kind(union record *r, size_t kind)
 {
@@ -66,10 +69,12 @@ static void make_kind(union record *r, size_t kind)
 		make__alloc(r, 1, 2);
 	else if (kind == 1)
 		make__stack(r, 9, frames, COUNT(frames));
-	else if (kind < 2 + COUNT(block_types))
-		make__block(r, block_types[kind - 2], 1);
+	else if (kind < RATE)
+		make__block(r, block_types[kind - FIRST_BLOCK], 1);
+	else if (kind == RATE)
+		make__rate(r, 1u << 31, 4);
 	else
-		make__domain(r, domain_types[kind - 2 - COUNT(block_types)]);
+		make__domain(r, domain_types[kind - FIRST_DOMAIN]);
 }
 
 static void accepts_well_formed(void **state)
@@ -209,20 +214,34 @@ static void refuses_fields(void **state)
 		SET(struct hs_rec_domain, counts.minor_collections, 1ull << 63),
 		SET(struct hs_rec_domain, counts.major_collections, 1ull << 63),
 	};
+	static const struct change bad_rate[] = {
+		SET(struct hs_rec_rate, h.time_ns, 1ull << 63),
+		SET(struct hs_rec_rate, keep_p, 0),
+		SET(struct hs_rec_rate, keep_p, (1ull << 32) + 1),
+		SET(struct hs_rec_rate, keep_p, UINT64_MAX),
+		SET(struct hs_rec_rate, tier, SONDE_TIERS),
+		SET(struct hs_rec_rate, tier, UINT32_MAX),
+		SET(struct hs_rec_rate, counts.minor_words, 1ull << 63),
+		SET(struct hs_rec_rate, counts.promoted_words, 1ull << 63),
+		SET(struct hs_rec_rate, counts.major_words, 1ull << 63),
+		SET(struct hs_rec_rate, counts.minor_collections, 1ull << 63),
+		SET(struct hs_rec_rate, counts.major_collections, 1ull << 63),
+	};
 	static const uint64_t frames[SONDE_STACK_MAX + 1];
 	struct hs_event event;
 	union record r;
 
 	(void)state;
+	expect_changes(RATE, bad_rate, COUNT(bad_rate), -EBADMSG);
 	expect_changes(0, huge_alloc, COUNT(huge_alloc), -EBADMSG);
 	for (size_t i = 0; i < COUNT(block_types); i++)
-		expect_changes(2 + i, huge_block, COUNT(huge_block), -EBADMSG);
-	for (size_t i = 2 + COUNT(block_types); i < KINDS; i++)
+		expect_changes(FIRST_BLOCK + i, huge_block, COUNT(huge_block), -EBADMSG);
+	for (size_t i = FIRST_DOMAIN; i < KINDS; i++)
 		expect_changes(i, huge_domain, COUNT(huge_domain), -EBADMSG);
 	expect_changes(0, bad_alloc, COUNT(bad_alloc), -EBADMSG);
 	expect_changes(1, bad_stack, COUNT(bad_stack), -EBADMSG);
 	for (size_t i = 0; i < COUNT(block_types); i++)
-		expect_changes(2 + i, bad_block, COUNT(bad_block), -EBADMSG);
+		expect_changes(FIRST_BLOCK + i, bad_block, COUNT(bad_block), -EBADMSG);
 	/* No stack but a hash; and the other way round, the size that goes with depth 0. */
 	make__alloc(&r, 1, 0);
 	assert_int_equal(decode(&r, r.h.size_bytes, &event), 0);
@@ -257,14 +276,23 @@ static void accepts_limits(void **state)
 		SET(struct hs_rec_block, id, INT64_MAX),
 		SET(struct hs_rec_block, heap, HS_HEAP_MINOR),
 	};
+	static const struct change good_rate[] = {
+		SET(struct hs_rec_rate, keep_p, 1),
+		SET(struct hs_rec_rate, keep_p, 1ull << 32),
+		SET(struct hs_rec_rate, tier, 0),
+		SET(struct hs_rec_rate, tier, SONDE_TIERS - 1),
+		SET(struct hs_rec_rate, reserved, UINT32_MAX),
+		SET(struct hs_rec_rate, counts.major_words, INT64_MAX),
+	};
 	uint64_t frames[SONDE_STACK_MAX] = { 0 };
 	struct hs_event event;
 	union record r;
 
 	(void)state;
 	expect_changes(0, good_alloc, COUNT(good_alloc), 0);
+	expect_changes(RATE, good_rate, COUNT(good_rate), 0);
 	for (size_t i = 0; i < COUNT(block_types); i++)
-		expect_changes(2 + i, good_block, COUNT(good_block), 0);
+		expect_changes(FIRST_BLOCK + i, good_block, COUNT(good_block), 0);
 	make__stack(&r, UINT64_MAX, frames, SONDE_STACK_MAX);
 	assert_int_equal(decode(&r, r.h.size_bytes, &event), 0);
 	make__stack(&r, 1, frames, 1);
@@ -308,6 +336,9 @@ static bool is_sane(const struct hs_event *e, size_t len)
 	case HS_REC_DOMAIN_TERMINATE:
 	case HS_REC_EXIT:
 		return e->h->size_bytes == 80 && e->domain->counts.minor_words <= INT64_MAX;
+	case HS_REC_RATE:
+		return e->h->size_bytes == 88 && e->rate->counts.minor_words <= INT64_MAX &&
+		       decode__rate(e->rate) > 0 && decode__rate(e->rate) <= 1;
 	default:
 		return false;
 	}
@@ -349,6 +380,24 @@ static void survives_random_bytes(void **state)
 	assert_true(n_refused > 100000);
 }
 
+static void computes_rates(void **state)
+{
+	union record r;
+
+	(void)state;
+	make__rate(&r, 1ull << 32, 0);
+	assert_true(decode__rate(&r.rate) == 1.0);
+	make__rate(&r, 1ull << 32, 24);
+	assert_true(decode__rate(&r.rate) == 0x1p-24);
+	make__rate(&r, 3u << 30, 10);
+	assert_true(decode__rate(&r.rate) == 0.75 * 0x1p-10);
+	make__rate(&r, 1, 24);
+	assert_true(decode__rate(&r.rate) == 0x1p-56);
+	/* As the tier is chosen for a rate that is no power of two. */
+	make__rate(&r, (uint64_t)(0.00037 * 2048 * 0x1p32), 11);
+	assert_true(decode__rate(&r.rate) > 0.000369999 && decode__rate(&r.rate) < 0.000370001);
+}
+
 static void names_things(void **state)
 {
 	(void)state;
@@ -377,7 +426,7 @@ int main(void)
 		cmocka_unit_test(accepts_well_formed), cmocka_unit_test(refuses_types_and_sizes),
 		cmocka_unit_test(refuses_fields),      cmocka_unit_test(accepts_limits),
 		cmocka_unit_test(refuses_truncated),   cmocka_unit_test(survives_random_bytes),
-		cmocka_unit_test(names_things),
+		cmocka_unit_test(computes_rates),      cmocka_unit_test(names_things),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

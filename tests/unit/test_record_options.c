@@ -37,20 +37,22 @@ static void has_defaults(void **state)
 	assert_null(o.output);
 	assert_false(o.is_raw);
 	assert_int_equal(o.top, 0);
+	assert_null(o.socket);
 	assert_true(o.duration_s == 0);
-	assert_string_equal(o.track, "all");
-	assert_false(o.attach.counters_only);
-	assert_true(o.attach.tier.rate == 0x1p-20);
-	assert_int_equal(o.attach.tier.tier, 20);
-	assert_int_equal(o.attach.stack_depth, 64);
-	assert_true(o.attach.lifetimes);
-	assert_int_equal(o.attach.heaps & 3, 3);
-	assert_int_equal(o.attach.sources & 15, 15);
-	assert_null(o.attach.domains);
-	assert_int_equal(o.attach.n_domains, 0);
-	assert_int_equal(o.attach.ring_bytes, 0);
-	assert_int_equal(o.attach.max_blocks, 0);
-	assert_int_equal(o.attach.max_stacks, 0);
+	assert_int_equal(o.profile.attach.number, 1);
+	assert_string_equal(o.profile.track, "all");
+	assert_false(o.profile.attach.counters_only);
+	assert_true(o.profile.attach.tier.rate == 0x1p-20);
+	assert_int_equal(o.profile.attach.tier.tier, 20);
+	assert_int_equal(o.profile.attach.stack_depth, 64);
+	assert_true(o.profile.attach.lifetimes);
+	assert_int_equal(o.profile.attach.heaps & 3, 3);
+	assert_int_equal(o.profile.attach.sources & 15, 15);
+	assert_null(o.profile.attach.domains);
+	assert_int_equal(o.profile.attach.n_domains, 0);
+	assert_int_equal(o.profile.attach.ring_bytes, 0);
+	assert_int_equal(o.profile.attach.max_blocks, 0);
+	assert_int_equal(o.profile.attach.max_stacks, 0);
 	record_options__deinit(&o);
 }
 
@@ -61,37 +63,38 @@ static void takes_every_option(void **state)
 	(void)state;
 	PARSE(&o, "--pid=7", "-r", "2^-13", "--stack-depth", "1024", "--duration=2.5", "-o",
 	      "/tmp/x", "--format=raw", "--top", "12", "--ring-size", "1M", "--max-blocks", "1000",
-	      "--max-stacks=4194304");
+	      "--max-stacks=4194304", "--socket=/tmp/s");
+	assert_string_equal(o.socket, "/tmp/s");
 	assert_int_equal(o.pid, 7);
-	assert_true(o.attach.tier.rate == 0x1p-13);
-	assert_int_equal(o.attach.tier.tier, 13);
-	assert_true(o.attach.tier.keep_p == 1ull << 32);
-	assert_int_equal(o.attach.stack_depth, 1024);
+	assert_true(o.profile.attach.tier.rate == 0x1p-13);
+	assert_int_equal(o.profile.attach.tier.tier, 13);
+	assert_true(o.profile.attach.tier.keep_p == 1ull << 32);
+	assert_int_equal(o.profile.attach.stack_depth, 1024);
 	assert_true(o.duration_s == 2.5);
 	assert_string_equal(o.output, "/tmp/x");
 	assert_true(o.is_raw);
 	assert_int_equal(o.top, 12);
-	assert_int_equal(o.attach.ring_bytes, 1 << 20);
-	assert_int_equal(o.attach.max_blocks, 1000);
-	assert_int_equal(o.attach.max_stacks, 4194304);
+	assert_int_equal(o.profile.attach.ring_bytes, 1 << 20);
+	assert_int_equal(o.profile.attach.max_blocks, 1000);
+	assert_int_equal(o.profile.attach.max_stacks, 4194304);
 	record_options__deinit(&o);
 
 	PARSE(&o, "-p7", "--stack-depth=0", "--format=jsonl", "--ring-size=5000");
-	assert_int_equal(o.attach.stack_depth, 0);
+	assert_int_equal(o.profile.attach.stack_depth, 0);
 	assert_false(o.is_raw);
-	assert_int_equal(o.attach.ring_bytes, 8192);
+	assert_int_equal(o.profile.attach.ring_bytes, 8192);
 	record_options__deinit(&o);
 	PARSE(&o, "-p7", "--ring-size=1", "--rate=0.00037");
-	assert_int_equal(o.attach.ring_bytes, sysconf(_SC_PAGESIZE));
-	assert_int_equal(o.attach.tier.tier, 11);
-	assert_true(o.attach.tier.rate > 0.00037 * 0.9999999);
-	assert_true(o.attach.tier.rate < 0.00037 * 1.0000001);
+	assert_int_equal(o.profile.attach.ring_bytes, sysconf(_SC_PAGESIZE));
+	assert_int_equal(o.profile.attach.tier.tier, 11);
+	assert_true(o.profile.attach.tier.rate > 0.00037 * 0.9999999);
+	assert_true(o.profile.attach.tier.rate < 0.00037 * 1.0000001);
 	record_options__deinit(&o);
 	/* Standard output, as without it. */
 	PARSE(&o, "-p7", "-o", "x", "-o", "-");
 	assert_null(o.output);
 	PARSE(&o, "-p7", "--ring-size=1G");
-	assert_int_equal(o.attach.ring_bytes, 1 << 30);
+	assert_int_equal(o.profile.attach.ring_bytes, 1 << 30);
 	record_options__deinit(&o);
 }
 
@@ -101,12 +104,12 @@ static void turns_intervals_into_rates(void **state)
 
 	(void)state;
 	PARSE(&o, "-p7", "--interval", "512k");
-	assert_true(o.attach.tier.rate == 8.0 / 524288);
-	assert_int_equal(o.attach.tier.tier, 16);
+	assert_true(o.profile.attach.tier.rate == 8.0 / 524288);
+	assert_int_equal(o.profile.attach.tier.tier, 16);
 	PARSE(&o, "-p7", "--interval=8");
-	assert_true(o.attach.tier.rate == 1);
+	assert_true(o.profile.attach.tier.rate == 1);
 	PARSE(&o, "-p7", "--interval=8M");
-	assert_true(o.attach.tier.rate == 0x1p-20);
+	assert_true(o.profile.attach.tier.rate == 0x1p-20);
 }
 
 #define MINOR (1u << HS_HEAP_MINOR)
@@ -141,16 +144,16 @@ static void selects_what_to_track(void **state)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		snprintf(option, sizeof(option), "--track=%s", cases[i].kinds);
 		PARSE(&o, "-p7", option);
-		assert_int_equal(o.attach.heaps & 3, cases[i].heaps);
-		assert_int_equal(o.attach.sources & 15, cases[i].sources);
-		assert_int_equal(o.attach.lifetimes, cases[i].lifetimes);
-		assert_string_equal(o.track, cases[i].kinds);
+		assert_int_equal(o.profile.attach.heaps & 3, cases[i].heaps);
+		assert_int_equal(o.profile.attach.sources & 15, cases[i].sources);
+		assert_int_equal(o.profile.attach.lifetimes, cases[i].lifetimes);
+		assert_string_equal(o.profile.track, cases[i].kinds);
 	}
 	/* Given twice, the last one counts. */
 	PARSE(&o, "-p7", "--track=alloc,minor", "--track=custom");
-	assert_int_equal(o.attach.heaps & 3, 3);
-	assert_int_equal(o.attach.sources & 15, SOURCE(CUSTOM));
-	assert_true(o.attach.lifetimes);
+	assert_int_equal(o.profile.attach.heaps & 3, 3);
+	assert_int_equal(o.profile.attach.sources & 15, SOURCE(CUSTOM));
+	assert_true(o.profile.attach.lifetimes);
 }
 
 static void collects_domains(void **state)
@@ -159,14 +162,14 @@ static void collects_domains(void **state)
 
 	(void)state;
 	PARSE(&o, "--domain", "3", "-p", "7", "--domain=0", "--domain=4294967294");
-	assert_int_equal(o.attach.n_domains, 3);
-	assert_ptr_equal(o.attach.domains, o.domains);
-	assert_int_equal(o.attach.domains[0], 3);
-	assert_int_equal(o.attach.domains[1], 0);
-	assert_int_equal(o.attach.domains[2], UINT32_MAX - 1);
+	assert_int_equal(o.profile.attach.n_domains, 3);
+	assert_ptr_equal(o.profile.attach.domains, o.profile.domains);
+	assert_int_equal(o.profile.attach.domains[0], 3);
+	assert_int_equal(o.profile.attach.domains[1], 0);
+	assert_int_equal(o.profile.attach.domains[2], UINT32_MAX - 1);
 	record_options__deinit(&o);
-	assert_null(o.domains);
-	assert_null(o.attach.domains);
+	assert_null(o.profile.domains);
+	assert_null(o.profile.attach.domains);
 	record_options__deinit(&o);
 }
 
@@ -192,7 +195,7 @@ static void leaves_the_command_alone(void **state)
 	assert_int_equal(o.pid, 0);
 	PARSE(&o, "-r", "0.5", "--", "CMD", "--rate", "x", "--", "--help", "-o");
 	expect_command(o.command, COMMAND("CMD", "--rate", "x", "--", "--help", "-o"));
-	assert_true(o.attach.tier.rate == 0.5);
+	assert_true(o.profile.attach.tier.rate == 0.5);
 	assert_null(o.output);
 	/* Without the two dashes a command begins with what is no option. */
 	PARSE(&o, "-o", "x", "CMD", "-p", "3", "--format=raw");

@@ -79,6 +79,15 @@ static void writes_what_is_promised(void **state)
 		    "{\"type\":\"domain_terminate\"," HEAD
 		    ",\"minor_words\":11,\"promoted_words\":12,\"major_words\":13,"
 		    "\"minor_collections\":14,\"major_collections\":15}\n");
+	/* Whatever profile the kernel was asked for: it is the domain's own. */
+	make__domain(&r, HS_REC_DOMAIN_SPAWN);
+	r.h.profile = 9;
+	expect_line(&r, NULL, "{\"type\":\"domain_spawn\"," HEAD ",\"parent\":1}\n");
+	make__rate(&r, 3u << 30, 1);
+	expect_line(&r, NULL,
+		    "{\"type\":\"rate\",\"profile\":1," HEAD
+		    ",\"rate\":0.375,\"minor_words\":21,\"promoted_words\":22,\"major_words\":23,"
+		    "\"minor_collections\":24,\"major_collections\":25}\n");
 	/* Only a carrier of counters, for the summary. */
 	make__domain(&r, HS_REC_EXIT);
 	expect_line(&r, NULL, "");
@@ -159,6 +168,57 @@ static void fast_printer_agrees(void **state)
 	make__domain(&r, HS_REC_DOMAIN_TERMINATE);
 	r.domain.counts.minor_words = INT64_MAX;
 	expect_agreement(&r, NULL);
+	make__rate(&r, 1, 24);
+	expect_agreement(&r, NULL);
+}
+
+static void writes_threads(void **state)
+{
+	static const uint64_t rows[][3] = { { 4001, 3, 1700000000123456789u },
+					    { 1, 0, 0 },
+					    { UINT32_MAX, UINT32_MAX, INT64_MAX } };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct output o = output__new(jsonl_sink__new);
+		uint32_t tid = (uint32_t)rows[i][0], domain = (uint32_t)rows[i][1];
+		json_t *object = json__thread(tid, domain, rows[i][2]);
+		char *text, *line;
+
+		assert_int_equal(o.sink->ops->thread(o.sink, tid, domain, rows[i][2]), 0);
+		line = output__text(&o, NULL);
+		text = json_dumps(object, JSON_LINE_FLAGS);
+		assert_int_equal(strcspn(line, "\n"), strlen(line) - 1);
+		assert_memory_equal(line, text, strlen(line) - 1);
+		if (i == 0)
+			assert_string_equal(text,
+					    "{\"type\":\"thread\",\"thread\":4001,\"domain\":3,"
+					    "\"time\":1700000000123456789}");
+		free(text);
+		free(line);
+		json_decref(object);
+		output__free(&o);
+	}
+}
+
+static void expect_object(json_t *object, const char *expected)
+{
+	char *text = json_dumps(object, JSON_LINE_FLAGS);
+
+	assert_string_equal(text, expected);
+	free(text);
+	json_decref(object);
+}
+
+static void makes_losses(void **state)
+{
+	(void)state;
+	expect_object(json__loss(0, "ring_full", 155017, 4742235951481),
+		      "{\"type\":\"loss\",\"domain\":0,\"cause\":\"ring_full\",\"count\":155017,"
+		      "\"time\":4742235951481}");
+	expect_object(json__loss(UINT32_MAX, "output_full", INT64_MAX, INT64_MAX),
+		      "{\"type\":\"loss\",\"domain\":null,\"cause\":\"output_full\","
+		      "\"count\":9223372036854775807,\"time\":9223372036854775807}");
 }
 
 /* The position of a location, as Printexc has it. */
@@ -323,12 +383,56 @@ static void leaves_whole_lines(void **state)
 	close(fd);
 }
 
+/* The variants for streams write the same, and own the stream. */
+static void writes_to_streams(void **state)
+{
+	static int (*const with_fd[])(struct sink **, int) = { jsonl_sink__new, raw_sink__new };
+	static int (*const with_file[])(struct sink **, FILE *) = { jsonl_sink__new_file,
+								    raw_sink__new_file };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct output o = output__new(with_fd[i]);
+		char *expected, *text = NULL;
+		size_t size, size_text;
+		struct sink *s;
+
+		assert_int_equal(with_file[i](&s, open_memstream(&text, &size_text)), 0);
+		write_much(o.sink, 1);
+		write_much(s, 1);
+		expected = output__text(&o, &size);
+		sink__free(s); /* closes the stream, so valgrind says */
+		assert_int_equal(size_text, size);
+		assert_memory_equal(text, expected, size);
+		free(text);
+		free(expected);
+		output__free(&o);
+	}
+	/* One whose first bytes cannot be written. */
+	for (int i = 0; i < 2; i++) {
+		FILE *full = fopen("/dev/full", "we");
+		struct sink *s = NULL;
+		int err;
+
+		setvbuf(full, NULL, _IONBF, 0);
+		err = with_file[i](&s, full);
+		assert_int_equal(err, i ? -ENOSPC : 0);
+		if (!err)
+			sink__free(s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(writes_what_is_promised), cmocka_unit_test(fast_printer_agrees),
-		cmocka_unit_test(writes_stacks),           cmocka_unit_test(reports_write_errors),
+		cmocka_unit_test(writes_what_is_promised),
+		cmocka_unit_test(fast_printer_agrees),
+		cmocka_unit_test(writes_stacks),
+		cmocka_unit_test(reports_write_errors),
 		cmocka_unit_test(leaves_whole_lines),
+		cmocka_unit_test(writes_threads),
+		cmocka_unit_test(makes_losses),
+		cmocka_unit_test(writes_to_streams),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Allocation sites: words, living words and words of unknown fate, read off the
- * table that is printed; its order, its shares, its sums.
+ * table that is printed; its order, its shares, its sums; blocks that were sampled at
+ * different rates.
  */
 #include "tests/unit/records_make.h"
 
@@ -18,7 +19,7 @@ static int setup(void **state)
 {
 	(void)state;
 	return symbolizer__new_empty(&symbolizer) || stack_table__new(&stacks, symbolizer) ||
-	       site_table__new(&sites, RATE);
+	       site_table__new(&sites);
 }
 
 static int teardown(void **state)
@@ -51,14 +52,20 @@ static const struct stack *stack_at(uint64_t slot, const char *function, const c
 	return stack;
 }
 
-static void alloc(uint64_t id, uint64_t n_samples, const struct stack *stack, bool is_tracked)
+static void alloc_at(double rate, uint64_t id, uint64_t n_samples, const struct stack *stack,
+		     bool is_tracked)
 {
 	union record r;
 
 	make__alloc(&r, id, stack ? 1 : 0);
 	r.alloc.n_samples = n_samples;
 	r.alloc.is_tracked = is_tracked;
-	assert_int_equal(site_table__alloc(sites, &r.alloc, stack), 0);
+	assert_int_equal(site_table__alloc(sites, &r.alloc, rate, stack), 0);
+}
+
+static void alloc(uint64_t id, uint64_t n_samples, const struct stack *stack, bool is_tracked)
+{
+	alloc_at(RATE, id, n_samples, stack, is_tracked);
 }
 
 /* One line of the table. */
@@ -253,11 +260,52 @@ static void prints_numbers_shortly(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		site_table__free(sites);
-		assert_int_equal(site_table__new(&sites, 1), 0);
-		alloc(1, cases[i].n_samples, NULL, true);
+		assert_int_equal(site_table__new(&sites), 0);
+		alloc_at(1, 1, cases[i].n_samples, NULL, true);
 		assert_int_equal(print(1, rows, COUNT(rows), unknown), 2);
 		expect_row(&rows[0], cases[i].text, cases[i].text, "100.0%", "(no OCaml frame)");
 	}
+}
+
+/* Each block counts as it was sampled, also when it dies after a change of rate. */
+static void counts_at_each_rate(void **state)
+{
+	const struct stack *f = stack_at(16, "A.f", "a.ml", 10);
+	const struct stack *g = stack_at(24, "A.g", "a.ml", 20);
+	struct row rows[8];
+	char unknown[32];
+
+	(void)state;
+	assert_true(site_table__live_words(sites) == 0);
+	alloc_at(0x1p-10, 1, 3, f, true);
+	alloc_at(0x1p-4, 2, 3, f, true);
+	alloc_at(1, 3, 5, g, true);
+	alloc_at(0x1p-10, 4, 100, g, false);
+	assert_true(site_table__live_words(sites) == 3 * 1024 + 3 * 16 + 5);
+	site_table__end(sites, 1, false);
+	assert_true(site_table__live_words(sites) == 3 * 16 + 5);
+	site_table__end(sites, 2, true);
+	assert_true(site_table__live_words(sites) == 5);
+	assert_int_equal(print(10, rows, COUNT(rows), unknown), 3);
+	expect_row(&rows[0], "102k", "5", "97.0%", "A.g  a.ml:20");
+	expect_row(&rows[1], "3.1k", "0", "3.0%", "A.f  a.ml:10");
+	site_table__end(sites, 3, false);
+	assert_true(site_table__live_words(sites) == 0);
+}
+
+/* Sums of fractions come out as nothing, and never below. */
+static void lives_on_nothing(void **state)
+{
+	uint64_t seed = 1, id;
+
+	(void)state;
+	for (id = 1; id <= 1000; id++)
+		alloc_at((double)(make__random(&seed) % 1000 + 1) / 1001, id, id, NULL, true);
+	assert_true(site_table__live_words(sites) > 1000 * 1001 / 2);
+	while (--id)
+		site_table__end(sites, id, id % 3 == 0);
+	assert_true(site_table__live_words(sites) >= 0);
+	assert_true(site_table__live_words(sites) < 1e-3);
 }
 
 int main(void)
@@ -268,6 +316,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(tells_sites_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(prints_the_biggest, setup, teardown),
 		cmocka_unit_test_setup_teardown(prints_numbers_shortly, setup, teardown),
+		cmocka_unit_test_setup_teardown(counts_at_each_rate, setup, teardown),
+		cmocka_unit_test_setup_teardown(lives_on_nothing, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

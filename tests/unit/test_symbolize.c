@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "tests/unit/symbolize_frames.h"
+#include "tests/unit/symbolize_target.h"
 #include "user/symbolize/symbolize.h"
 
 struct fixture {
@@ -33,7 +35,7 @@ static int setup(void **state)
 	f.t = table__new(TABLE_BYTES);
 	f.base = (uint64_t)(uintptr_t)f.t;
 	*state = &f;
-	return !f.t || symbolizer__new(&f.s, getpid(), &layout8, &err);
+	return !f.t || symbolizer__by_hand(&f.s, getpid(), &layout8, &err);
 }
 
 static int teardown(void **state)
@@ -130,7 +132,7 @@ static void test_relative_return_address(void **state)
 	const struct hs_location *l;
 	struct symbolizer *s;
 
-	assert_int_equal(symbolizer__new(&s, getpid(), &layout4, NULL), 0);
+	assert_int_equal(symbolizer__by_hand(&s, getpid(), &layout4, NULL), 0);
 	put(f->t, 4, 17, 2);
 	put(f->t, 6, 1, 2);
 	put_distance(f->t, 12, 512);
@@ -171,7 +173,7 @@ static void test_symbol_relative(void **state)
 			 PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
 			 -1, 0);
 	assert_ptr_not_equal(t, MAP_FAILED);
-	assert_int_equal(symbolizer__new(&s, getpid(), &layout4, NULL), 0);
+	assert_int_equal(symbolizer__by_hand(&s, getpid(), &layout4, NULL), 0);
 	put(t, 0, code + 1 - (uint64_t)(uintptr_t)t, 4);
 	put(t, 4, 16, 2);
 	assert_int_equal(symbolizer__resolve(s, (uint64_t)(uintptr_t)t, &l), 1);
@@ -324,20 +326,35 @@ static void test_new_fails(void **state)
 	};
 	struct hs_error err = { "" };
 	struct symbolizer *s;
+	struct target t;
 	pid_t child;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		assert_int_equal(symbolizer__new(&s, getpid(), &bad[i], &err), -EINVAL);
-	assert_int_equal(symbolizer__new(&s, 0x7FFFFFF0, &layout8, &err), -ESRCH);
+		assert_int_equal(symbolizer__by_hand(&s, getpid(), &bad[i], &err), -EINVAL);
 	assert_null(s);
-	assert_non_null(strstr(err.text, "2147483632"));
+	/* A target whose memory may not be read. */
+	t = target__by_hand(getpid(), &layout8);
+	close(t.mem_fd);
+	t.mem_fd = -1;
+	assert_int_equal(symbolizer__new(&s, &t, &err), -EACCES);
+	assert_null(s);
+	assert_non_null(strstr(err.text, "root"));
+	target__close_by_hand(&t);
+	/* One that ended after it was opened. */
 	child = fork();
-	if (!child)
+	if (!child) {
+		pause();
 		_exit(0);
+	}
+	t = target__by_hand(child, &layout8);
+	kill(child, SIGKILL);
 	waitid(P_PID, (id_t)child, &(siginfo_t){ 0 }, WEXITED | WNOWAIT);
-	assert_int_equal(symbolizer__new(&s, child, &layout8, &err), -ESRCH); /* zombie */
+	assert_int_equal(symbolizer__new(&s, &t, &err), -ESRCH); /* zombie */
 	waitpid(child, NULL, 0);
+	assert_int_equal(symbolizer__new(&s, &t, &err), -ESRCH);
+	assert_null(s);
+	target__close_by_hand(&t);
 }
 
 #define WITH_TABLE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "tests/unit/symbolize_program.h"
+#include "tests/unit/symbolize_target.h"
 #include "user/symbolize/symbolize.h"
 
 #define NOBODY 65534
@@ -100,7 +101,7 @@ static struct symbolizer *look_at(pid_t pid)
 	struct hs_error err = { "" };
 	struct symbolizer *s;
 
-	if (symbolizer__new(&s, pid, &layout, &err))
+	if (symbolizer__by_hand(&s, pid, &layout, &err))
 		fail_msg("%s", err.text);
 	return s;
 }
@@ -297,7 +298,7 @@ static void test_not_allowed(void **state)
 	if (getuid() != 0)
 		skip();
 	assert_int_equal(seteuid(NOBODY), 0);
-	code = symbolizer__new(&s, 1, &layout, &err);
+	code = symbolizer__by_hand(&s, 1, &layout, &err);
 	assert_int_equal(seteuid(0), 0);
 	prctl(PR_SET_DUMPABLE, 1);
 	assert_int_equal(code, -EACCES);

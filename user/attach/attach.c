@@ -7,7 +7,7 @@
  * tier comes last, so that the depth of the stacks is known before the first
  * sample. Detaching goes backwards.
  */
-#include "user/attach/attach.h"
+#include "user/attach/attachment.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,23 +21,12 @@
 #include <bpf/libbpf.h>
 
 #include "bpf/tables.h"
-#include "heapsonde.skel.h"
 #include "user/attach/notes.h"
 
 #define RING_BYTES_DEFAULT (32u << 20)
 #define RING_BYTES_COUNTERS (1u << 18)
 #define MAX_BLOCKS_DEFAULT (1u << 19)
 #define MAX_STACKS_DEFAULT (1u << 16)
-#define MAX_LINKS 16
-
-struct attachment {
-	const struct target *target; /* borrowed */
-	struct heapsonde_bpf *skel;
-	struct bpf_link *links[MAX_LINKS]; /* in the order of attaching */
-	size_t n_links;
-	bool use_multi; /* uprobe_multi links instead of perf ones */
-	bool skip_nop;  /* attach at the nop10 that follows the nop */
-};
 
 /* libbpf talks a lot, and its last word is not the best one for people. */
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
@@ -46,26 +35,25 @@ static int print_libbpf(enum libbpf_print_level level, const char *format, va_li
 	return getenv("HEAPSONDE_LIBBPF_DEBUG") ? vfprintf(stderr, format, args) : 0;
 }
 
-/* The profile that the programs consult; see bpf/tables.h. */
-static int profile__write(struct attachment *a, const struct attach_options *o)
+static void profile__write(struct attachment *a, const struct attach_options *o)
 {
-	uint32_t index = 0;
-	struct hs_profile p = {
-		.keep_p = o->tier.keep_p,
-		.number = 1,
-		.tier = o->counters_only ? SONDE_TIERS : o->tier.tier,
+	struct hs_profile *p = attachment__profile(a);
+
+	*p = (struct hs_profile){
+		.number = o->number,
+		.flags = HS_PROFILE_SAMPLING,
 		.depth = o->stack_depth,
 		.heaps = o->heaps,
 		.sources = o->sources,
 	};
-
-	if (!o->counters_only)
-		p.flags |= HS_PROFILE_SAMPLING;
+	p->rates[0].keep_p = o->tier.keep_p;
+	p->rates[0].tier = o->counters_only ? SONDE_TIERS : o->tier.tier;
+	for (uint32_t i = 1; i < HS_RATES; i++)
+		p->rates[i].seq = HS_RATE_RETIRED;
 	if (o->lifetimes)
-		p.flags |= HS_PROFILE_LIFETIMES;
+		p->flags |= HS_PROFILE_LIFETIMES;
 	if (!o->domains)
-		p.flags |= HS_PROFILE_ALL_DOMAINS;
-	return bpf_map_update_elem(bpf_map__fd(a->skel->maps.profiles), &index, &p, BPF_ANY);
+		p->flags |= HS_PROFILE_ALL_DOMAINS;
 }
 
 static bool is_listed(const struct attach_options *o, uint32_t unique_id)
@@ -164,24 +152,23 @@ static int load(struct attachment *a, const struct attach_options *o,
 				     "the kernel refused the BPF programs: %s (set "
 				     "HEAPSONDE_LIBBPF_DEBUG=1 to see why)",
 				     strerror(-ret));
-	ret = profile__write(a, o);
-	if (!ret)
-		ret = domains__enter(a, o);
+	profile__write(a, o);
+	ret = domains__enter(a, o);
 	if (ret)
 		return hs_error__set(err, ret, "cannot set up the BPF maps: %s", strerror(-ret));
 	return 0;
 }
 
-/* Attach one program to one probe of the target. */
-static int attach(struct attachment *a, struct bpf_program *prog, const struct probe_site *site,
-		  struct hs_error *err)
+/* Attach one program to one probe of the target, unless it is. */
+static int attach(struct attachment *a, struct bpf_link **to, struct bpf_program *prog,
+		  const struct probe_site *site, struct hs_error *err)
 {
 	unsigned long offset = site->offset + (a->skip_nop ? 1 : 0);
 	unsigned long sem = site->sem_offset;
 	struct bpf_link *link;
 
-	if (a->n_links == MAX_LINKS)
-		return -E2BIG;
+	if (*to)
+		return 0;
 	if (a->use_multi) {
 		LIBBPF_OPTS(bpf_uprobe_multi_opts, multi, .offsets = &offset,
 			    .ref_ctr_offsets = &sem, .cnt = 1);
@@ -200,8 +187,14 @@ static int attach(struct attachment *a, struct bpf_program *prog, const struct p
 		return hs_error__set(err, ret, "cannot attach %s to PID %d: %s",
 				     bpf_program__name(prog), a->target->pid, strerror(-ret));
 	}
-	a->links[a->n_links++] = link;
+	*to = link;
 	return 0;
+}
+
+void attachment__detach_link(struct bpf_link **link)
+{
+	bpf_link__destroy(*link);
+	*link = NULL;
 }
 
 /* The stack class that holds that many frames. */
@@ -212,6 +205,12 @@ static unsigned int stack_class(uint32_t depth)
 	while (i < SONDE_STACK_CLASSES - 1 && (uint32_t)SONDE_STACK_MIN << i < depth)
 		i++;
 	return i;
+}
+
+int attachment__attach_tier(struct attachment *a, unsigned int tier, struct hs_error *err)
+{
+	return attach(a, &a->tiers[tier], a->skel->progs.hs_alloc, &a->target->probes.alloc[tier],
+		      err);
 }
 
 static int attach_all(struct attachment *a, const struct attach_options *o, struct hs_error *err)
@@ -231,20 +230,21 @@ static int attach_all(struct attachment *a, const struct attach_options *o, stru
 	};
 	int ret;
 
-	for (size_t i = 0; i < sizeof(gc) / sizeof(gc[0]); i++) {
-		ret = attach(a, gc[i].prog, gc[i].site, err);
+	_Static_assert(sizeof(gc) / sizeof(gc[0]) == GC_LINKS, "a link for each");
+	for (size_t i = 0; i < GC_LINKS; i++) {
+		ret = attach(a, &a->gc[i], gc[i].prog, gc[i].site, err);
 		if (ret)
 			return ret;
 	}
 	if (o->counters_only)
 		return 0;
 	if (o->stack_depth) {
-		ret = attach(a, s->progs.hs_nothing, &probes->stack[stack_class(o->stack_depth)],
-			     err);
+		ret = attach(a, &a->stack, s->progs.hs_nothing,
+			     &probes->stack[stack_class(o->stack_depth)], err);
 		if (ret)
 			return ret;
 	}
-	return attach(a, s->progs.hs_alloc, &probes->alloc[o->tier.tier], err);
+	return attachment__attach_tier(a, o->tier.tier, err);
 }
 
 /* May the ten-byte nop be attached? Only if the kernel optimizes it and the file
@@ -283,6 +283,7 @@ int attachment__new(struct attachment **out, const struct target *t,
 	if (!a)
 		return hs_error__set(err, -ENOMEM, "out of memory");
 	a->target = t;
+	a->counters_only = options->counters_only;
 	a->use_multi = kernel->uprobe_multi && kernel->uprobe_multi_by_pid;
 	a->skip_nop = can_skip_nop(t, kernel);
 	ret = load(a, options, kernel, err);
@@ -296,14 +297,25 @@ int attachment__new(struct attachment **out, const struct target *t,
 	return 0;
 }
 
+void attachment__stop_sampling(struct attachment *a)
+{
+	struct hs_profile *p = attachment__profile(a);
+
+	__atomic_and_fetch(&p->flags, ~HS_PROFILE_SAMPLING, __ATOMIC_SEQ_CST);
+	for (int k = 0; k < SONDE_TIERS; k++)
+		attachment__detach_link(&a->tiers[k]);
+	attachment__detach_link(&a->stack);
+}
+
 void attachment__detach(struct attachment *a)
 {
 	if (a->skel && a->skel->bss)
 		__atomic_store_n(&a->skel->bss->stopped, true, __ATOMIC_RELAXED);
-	while (a->n_links) {
-		bpf_link__destroy(a->links[--a->n_links]);
-		a->links[a->n_links] = NULL;
-	}
+	for (int k = 0; k < SONDE_TIERS; k++)
+		attachment__detach_link(&a->tiers[k]);
+	attachment__detach_link(&a->stack);
+	for (int i = GC_LINKS; i-- > 0;)
+		attachment__detach_link(&a->gc[i]);
 }
 
 void attachment__free(struct attachment *a)
@@ -328,6 +340,11 @@ int attachment__domains_fd(const struct attachment *a)
 int attachment__blocks_fd(const struct attachment *a)
 {
 	return bpf_map__fd(a->skel->maps.blocks);
+}
+
+uint32_t attachment__number(const struct attachment *a)
+{
+	return attachment__profile(a)->number;
 }
 
 uint32_t attachment__orphans(const struct attachment *a)

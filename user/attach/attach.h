@@ -35,6 +35,7 @@ int tier_choice__make(double rate, struct tier_choice *out);
 
 /* What is wished for; all sizes are upper bounds on kernel memory. */
 struct attach_options {
+	uint32_t number;    /* of the profile, in its records; >= 1 */
 	bool counters_only; /* the GC probes alone, no sampling */
 	struct tier_choice tier;
 	uint32_t stack_depth; /* frames, 0 .. SONDE_STACK_MAX */
@@ -60,6 +61,29 @@ int attachment__new(struct attachment **out, const struct target *t,
 		    struct hs_error *err);
 
 /*
+ * Change the rate while sampling. The probe of the new tier is attached at once;
+ * each domain goes over at its next minor collection, which HS_REC_RATE tells. On
+ * failure the old rate stays. Errors: -EALREADY not sampling; -EBUSY so many
+ * changes are under way that HS_RATES different rates are in force; those of
+ * attaching.
+ */
+int attachment__set_rate(struct attachment *a, const struct tier_choice *tier,
+			 struct hs_error *err);
+
+/*
+ * Detach the probes of tiers at which no domain samples any more. To be called
+ * now and then after a change of rate. Returns how many rates are in force.
+ */
+int attachment__settle(struct attachment *a);
+
+/*
+ * End sampling: allocations are reported no more, and the probes of the tiers and
+ * of the stack depth are detached. Lifetimes and counters go on. Harmless when
+ * done before.
+ */
+void attachment__stop_sampling(struct attachment *a);
+
+/*
  * Detach all probes: sampling first, then the GC probes. The ring buffer and the
  * counters stay readable. Harmless when already detached.
  */
@@ -72,6 +96,12 @@ void attachment__free(struct attachment *a);
 int attachment__ring_fd(const struct attachment *a);
 int attachment__domains_fd(const struct attachment *a);
 int attachment__blocks_fd(const struct attachment *a);
+
+/* The profile's number. */
+uint32_t attachment__number(const struct attachment *a);
+
+/* The rate of a domain with this rate_seq, samples per word; 0: counters only. */
+double attachment__rate(const struct attachment *a, uint32_t seq);
 
 /* Index of the first block that no living domain owns; 0: none. */
 uint32_t attachment__orphans(const struct attachment *a);

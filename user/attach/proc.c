@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,17 +12,26 @@
 #include <unistd.h>
 
 #define MAX_COMMAND_BYTES 16384
+/* A process can be in 65,536 groups, each with a number of up to 10 digits. */
+#define MAX_STATUS_BYTES (1u << 20)
 
-/* Read up to size - 1 bytes of /proc/PID/name and end them with a NUL. */
-static ssize_t read_file(pid_t pid, const char *name, char *buf, size_t size)
+int proc__open(pid_t pid)
 {
-	size_t len = 0;
-	char path[64];
-	ssize_t n;
+	char path[32];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Read up to size - 1 bytes of the file and end them with a NUL. */
+static ssize_t read_file(int proc_fd, const char *name, char *buf, size_t size)
+{
+	size_t len = 0;
+	ssize_t n;
+	int fd = openat(proc_fd, name, O_RDONLY | O_CLOEXEC);
+
 	if (fd < 0)
 		return -errno;
 	while (len < size - 1) {
@@ -57,25 +67,52 @@ static const char *field(const char *status, const char *key)
 	return NULL;
 }
 
-int proc__status(pid_t pid, struct proc_status *out)
+/* Four numbers after the key. */
+static int read_ids(const char *status, const char *key, uint32_t ids[4])
 {
-	const char *state, *tgid, *uid;
-	unsigned long real, effective;
-	char text[32768]; /* the groups alone can fill several pages */
-	ssize_t n = read_file(pid, "status", text, sizeof(text));
+	const char *text = field(status, key);
 
-	if (n < 0)
-		return (int)n;
-	state = field(text, "State");
-	tgid = field(text, "Tgid");
-	uid = field(text, "Uid");
-	if (!state || !tgid || !uid || sscanf(state, " %c", &out->state) != 1 ||
-	    sscanf(uid, "%lu %lu", &real, &effective) != 2)
+	return text && sscanf(text, "%" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu32, &ids[0],
+			      &ids[1], &ids[2], &ids[3]) == 4
+		       ? 0
+		       : -EIO;
+}
+
+static int read_caps(const char *status, const char *key, uint64_t *caps)
+{
+	const char *text = field(status, key);
+
+	return text && sscanf(text, "%" SCNx64, caps) == 1 ? 0 : -EIO;
+}
+
+static int parse_status(const char *text, struct proc_status *out)
+{
+	const char *state = field(text, "State"), *tgid = field(text, "Tgid");
+	uint64_t permitted, effective;
+
+	if (!state || !tgid || sscanf(state, " %c", &out->state) != 1 ||
+	    read_ids(text, "Uid", out->uids) || read_ids(text, "Gid", out->gids) ||
+	    read_caps(text, "CapPrm", &permitted) || read_caps(text, "CapEff", &effective))
 		return -EIO;
 	out->tgid = (pid_t)strtol(tgid, NULL, 10);
-	out->uid = (uid_t)effective;
+	out->uid = out->uids[1];
+	out->capabilities = permitted | effective;
 	out->has_memory = field(text, "VmSize") != NULL;
 	return 0;
+}
+
+int proc__read_status(int proc_fd, struct proc_status *out)
+{
+	char *text = malloc(MAX_STATUS_BYTES);
+	ssize_t n;
+	int ret;
+
+	if (!text)
+		return -ENOMEM;
+	n = read_file(proc_fd, "status", text, MAX_STATUS_BYTES);
+	ret = n < 0 ? (int)n : parse_status(text, out);
+	free(text);
+	return ret;
 }
 
 /* Length of the UTF-8 character at s, or 0 if it is none, or a control character. */
@@ -125,14 +162,14 @@ static void clean(char *text, size_t len)
 	}
 }
 
-int proc__command(pid_t pid, char **out)
+int proc__read_command(int proc_fd, char **out)
 {
 	char *text = malloc(MAX_COMMAND_BYTES), comm[64];
 	ssize_t n;
 
 	if (!text)
 		return -ENOMEM;
-	n = read_file(pid, "cmdline", text, MAX_COMMAND_BYTES);
+	n = read_file(proc_fd, "cmdline", text, MAX_COMMAND_BYTES);
 	if (n < 0)
 		goto fail;
 	while (n > 0 && (text[n - 1] == 0 || text[n - 1] == ' '))
@@ -141,7 +178,7 @@ int proc__command(pid_t pid, char **out)
 		if (!text[i])
 			text[i] = ' ';
 	if (n == 0) {
-		n = read_file(pid, "comm", comm, sizeof(comm));
+		n = read_file(proc_fd, "comm", comm, sizeof(comm));
 		if (n < 0)
 			goto fail;
 		comm[strcspn(comm, "\n")] = 0;
@@ -156,13 +193,11 @@ fail:
 	return (int)n;
 }
 
-int proc__exe(pid_t pid, char **out)
+int proc__read_exe(int proc_fd, char **out)
 {
-	char path[64], target[PATH_MAX];
-	ssize_t n;
+	char target[PATH_MAX];
+	ssize_t n = readlinkat(proc_fd, "exe", target, sizeof(target) - 1);
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	n = readlink(path, target, sizeof(target) - 1);
 	if (n < 0)
 		return -errno;
 	target[n] = 0;
@@ -171,10 +206,10 @@ int proc__exe(pid_t pid, char **out)
 	return *out ? 0 : -ENOMEM;
 }
 
-int proc__auxv(pid_t pid, uint64_t type, uint64_t *value)
+int proc__read_auxv(int proc_fd, uint64_t type, uint64_t *value)
 {
 	uint64_t pairs[128];
-	ssize_t n = read_file(pid, "auxv", (char *)pairs, sizeof(pairs));
+	ssize_t n = read_file(proc_fd, "auxv", (char *)pairs, sizeof(pairs));
 
 	if (n < 0)
 		return (int)n;
@@ -187,4 +222,37 @@ int proc__auxv(pid_t pid, uint64_t type, uint64_t *value)
 			break;
 	}
 	return -ENOENT;
+}
+
+int proc__status(pid_t pid, struct proc_status *out)
+{
+	int fd = proc__open(pid), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = proc__read_status(fd, out);
+	close(fd);
+	return ret;
+}
+
+int proc__command(pid_t pid, char **out)
+{
+	int fd = proc__open(pid), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = proc__read_command(fd, out);
+	close(fd);
+	return ret;
+}
+
+int proc__exe(pid_t pid, char **out)
+{
+	int fd = proc__open(pid), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = proc__read_exe(fd, out);
+	close(fd);
+	return ret;
 }

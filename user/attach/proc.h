@@ -2,11 +2,14 @@
 /*
  * What /proc says about a process.
  *
- * In:   a PID, /proc.
- * Out:  for user/attach/target.c. Text is fit to be printed: see proc__command.
+ * In:   a PID, and from there on its directory in /proc as a descriptor.
+ * Out:  for user/attach/target.c and user/daemon/peer.c. Text is fit to be printed:
+ *       see proc__read_command.
  *
- * A process can end between any two of these calls; -ENOENT and -ESRCH both mean
- * that it has.
+ * A descriptor of /proc/PID stands for that process and never for a later one with
+ * the same PID: all that is below it fails with -ESRCH or -ENOENT once the process
+ * has gone. But its files are those of the program that the process runs when they
+ * are opened; an exec between two of these calls shows in neither.
  */
 #ifndef HEAPSONDE_PROC_H
 #define HEAPSONDE_PROC_H
@@ -16,14 +19,23 @@
 #include <sys/types.h>
 
 struct proc_status {
-	pid_t tgid;      /* the process that pid is a thread of; pid itself if a process */
-	char state;      /* 'R', 'S', …; 'Z' and 'X' have ended */
-	uid_t uid;       /* effective */
-	bool has_memory; /* kernel threads have none */
+	pid_t tgid;            /* the process that pid is a thread of; pid itself if a process */
+	char state;            /* 'R', 'S', …; 'Z' and 'X' have ended */
+	uid_t uid;             /* effective */
+	uid_t uids[4];         /* real, effective, saved, of the file system */
+	gid_t gids[4];         /* the same */
+	uint64_t capabilities; /* permitted or effective, bit by number */
+	bool has_memory;       /* kernel threads have none */
 };
 
-/* Read /proc/PID/status. 0 or a negative errno. */
-int proc__status(pid_t pid, struct proc_status *out);
+/*
+ * Open /proc/PID (O_PATH, close-on-exec). Returns a descriptor owned by the caller,
+ * or a negative errno: -ENOENT no such process, or it is hidden.
+ */
+int proc__open(pid_t pid);
+
+/* Read the status of the process whose directory proc_fd is. 0 or a negative errno. */
+int proc__read_status(int proc_fd, struct proc_status *out);
 
 /*
  * The command line, arguments separated by spaces (the first 16 KiB of it), or
@@ -31,12 +43,17 @@ int proc__status(pid_t pid, struct proc_status *out);
  * that are not UTF-8 are replaced by '?', so that the text can go to a terminal
  * and into JSON. *out is owned by the caller. 0 or a negative errno.
  */
-int proc__command(pid_t pid, char **out);
+int proc__read_command(int proc_fd, char **out);
 
 /* What /proc/PID/exe points to, cleaned in the same way; owned by the caller. */
-int proc__exe(pid_t pid, char **out);
+int proc__read_exe(int proc_fd, char **out);
 
 /* The value of entry type (AT_…) of the auxiliary vector; -ENOENT: not there. */
-int proc__auxv(pid_t pid, uint64_t type, uint64_t *value);
+int proc__read_auxv(int proc_fd, uint64_t type, uint64_t *value);
+
+/* The first three by PID, for showing a process that is not opened as a target. */
+int proc__status(pid_t pid, struct proc_status *out);
+int proc__command(pid_t pid, char **out);
+int proc__exe(pid_t pid, char **out);
 
 #endif /* HEAPSONDE_PROC_H */

@@ -2,7 +2,6 @@
 /* See target.h. */
 #include "user/attach/target.h"
 
-#include <ctype.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,136 +11,16 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "user/attach/exe.h"
-#include "user/attach/notes.h"
 #include "user/attach/proc.h"
-
-/* OCaml 5 allows 4096; anything much beyond is not a registry. */
-#define MAX_DOMAINS 65536u
-
-/* No field of a frame descriptor's fixed part lies further in. */
-#define MAX_FD_OFFSET 64u
+#include "user/attach/registry.h"
 
 #define PAGE_BYTES 4096u
 
-#define HOW_TO_RELINK                                                                              \
-	"install them with `heapsonde-variant --install`, then relink with "                       \
-	"OCAMLPARAM='_,runtime-variant=_sonde' or `ocamlopt -runtime-variant _sonde`"
-
-/* ---- memory ------------------------------------------------------------------- */
-
-int target__read(pid_t pid, uint64_t addr, void *buf, size_t len)
-{
-	struct iovec local = { buf, len };
-	struct iovec remote = { (void *)(uintptr_t)addr, len };
-	ssize_t n;
-
-	if (len == 0)
-		return 0;
-	n = process_vm_readv(pid, &local, 1, &remote, 1, 0);
-	if (n < 0)
-		return -errno;
-	return (size_t)n == len ? 0 : -EFAULT;
-}
-
-/* ---- the registry ------------------------------------------------------------- */
-
-static bool version_is_text(const struct sonde_registry *reg)
-{
-	size_t len = strnlen(reg->ocaml_version, sizeof(reg->ocaml_version));
-
-	for (size_t i = 0; i < len; i++)
-		if (!isgraph((unsigned char)reg->ocaml_version[i]))
-			return false;
-	return len > 0 && len < sizeof(reg->ocaml_version);
-}
-
-static int check_registry(const struct target *t, struct hs_error *err)
-{
-	const struct sonde_registry *reg = &t->registry;
-	const char *missing;
-
-	if (reg->abi_version != SONDE_ABI_VERSION)
-		return hs_error__set(err, -EPROTO,
-				     "process %d has probes of version %u, this heapsonde reads "
-				     "version %u: " HOW_TO_RELINK,
-				     (int)t->pid, reg->abi_version, SONDE_ABI_VERSION);
-	if (reg->size_bytes != sizeof(*reg) || !version_is_text(reg) ||
-	    reg->max_domains > MAX_DOMAINS || reg->domains % sizeof(uint64_t) ||
-	    (reg->fd_retaddr_bytes != 4 && reg->fd_retaddr_bytes != 8) ||
-	    reg->fd_frame_data > MAX_FD_OFFSET || reg->fd_num_live > MAX_FD_OFFSET ||
-	    reg->fd_live_ofs > MAX_FD_OFFSET)
-		return hs_error__set(err, -EPROTO,
-				     "process %d: the description of its probes is damaged",
-				     (int)t->pid);
-	missing = notes__missing(&t->probes);
-	if (missing)
-		return hs_error__set(err, -EPROTO, "process %d lacks the probe %s: " HOW_TO_RELINK,
-				     (int)t->pid, missing);
-	return 0;
-}
-
-int target__domains(const struct target *t, struct sonde_domain_info **out)
-{
-	struct sonde_domain_info *live = NULL;
-	struct sonde_registry reg;
-	uint64_t *slots = NULL;
-	int n = 0, ret;
-
-	*out = NULL;
-	/* Again, for the copy in *t may date from before the program started. */
-	ret = target__read(t->pid, t->load_bias + t->probes.registry_vaddr, &reg, sizeof(reg));
-	if (ret)
-		return ret;
-	if (reg.max_domains > MAX_DOMAINS || reg.domains % sizeof(uint64_t))
-		return -EPROTO;
-	slots = calloc(reg.max_domains + 1u, sizeof(*slots));
-	live = calloc(reg.max_domains + 1u, sizeof(*live));
-	ret = -ENOMEM;
-	if (!slots || !live)
-		goto fail;
-	/* Below the load address: not relocated yet, the program has not started. */
-	if (reg.domains && reg.domains >= t->load_bias) {
-		ret = target__read(t->pid, reg.domains, slots, reg.max_domains * sizeof(*slots));
-		if (ret)
-			goto fail;
-	}
-	for (uint32_t i = 0; i < reg.max_domains; i++) {
-		if (!slots[i])
-			continue;
-		ret = target__read(t->pid, slots[i], &live[n], sizeof(live[n]));
-		if (ret)
-			goto fail;
-		if (!live[n].live)
-			continue;
-		/* Not known to the domain itself yet: ask where the runtime keeps it. */
-		if (live[n].unique_id == UINT32_MAX) {
-			ret = target__read(t->pid, live[n].unique_id_addr, &live[n].unique_id,
-					   sizeof(live[n].unique_id));
-			if (ret)
-				goto fail;
-		}
-		n++;
-	}
-	free(slots);
-	*out = live;
-	return n;
-fail:
-	free(slots);
-	free(live);
-	return ret;
-}
-
-int target__counts(const struct target *t, const struct sonde_domain_info *domain,
-		   struct sonde_gc *out)
-{
-	return target__read(t->pid, domain->gc_addr, out, sizeof(*out));
-}
-
-/* ---- opening ------------------------------------------------------------------ */
+/* What the kernel puts at AT_RANDOM. */
+#define AT_RANDOM_BYTES 16
 
 static bool has_ended(int pidfd)
 {
@@ -170,6 +49,9 @@ static int open_failed(const struct target *t, int code, struct hs_error *err)
 				     geteuid()
 					     ? "run as root"
 					     : "taken from root here, or a security module denies");
+	case -EMFILE:
+	case -ENFILE:
+		return hs_error__set(err, code, "too many open files");
 	case -ENOMEM:
 		return hs_error__set(err, code, "out of memory");
 	default:
@@ -178,21 +60,31 @@ static int open_failed(const struct target *t, int code, struct hs_error *err)
 	}
 }
 
-static int open_pidfd(struct target *t, struct proc_status *status, struct hs_error *err)
+/*
+ * The two descriptors must mean one process. proc_fd comes first: if its process is
+ * still there when the pidfd has been opened, nobody else can have had that PID.
+ */
+static int open_process(struct target *t, struct proc_status *status, struct hs_error *err)
 {
-	int ret = proc__status(t->pid, status), saved;
+	int ret, code;
 
+	t->proc_fd = proc__open(t->pid);
+	ret = t->proc_fd < 0 ? t->proc_fd : proc__read_status(t->proc_fd, status);
 	if (!ret && status->tgid != t->pid)
 		return hs_error__set(err, -ESRCH, "%d is a thread of process %d: use that PID",
 				     (int)t->pid, (int)status->tgid);
+	if (ret == -EMFILE || ret == -ENFILE || ret == -ENOMEM)
+		return open_failed(t, ret, err);
 	t->pidfd = (int)syscall(SYS_pidfd_open, t->pid, 0);
-	saved = errno;
-	if (t->pidfd < 0 && saved == ENOSYS)
-		return hs_error__set(err, -ENOSYS, "this kernel lacks pidfd_open");
+	code = -errno;
+	if (t->pidfd < 0 && code == -ENOSYS)
+		return hs_error__set(err, code, "this kernel lacks pidfd_open");
+	if (t->pidfd < 0 && (code == -EMFILE || code == -ENFILE || code == -ENOMEM))
+		return open_failed(t, code, err);
 	if (t->pidfd < 0)
 		return no_process(t->pid, err);
-	/* Only from here on is it certain that the PID means this process. */
-	ret = proc__status(t->pid, status);
+	if (!ret)
+		ret = proc__read_status(t->proc_fd, status);
 	if (ret && !has_ended(t->pidfd))
 		return hs_error__set(
 			err, -EACCES,
@@ -213,7 +105,7 @@ static int open_pidfd(struct target *t, struct proc_status *status, struct hs_er
  */
 static int read_load_bias(struct target *t, uint64_t link_entry)
 {
-	int ret = proc__auxv(t->pid, AT_ENTRY, &t->entry);
+	int ret = proc__read_auxv(t->proc_fd, AT_ENTRY, &t->entry);
 
 	if (ret)
 		return ret;
@@ -221,42 +113,49 @@ static int read_load_bias(struct target *t, uint64_t link_entry)
 	return t->load_bias % PAGE_BYTES ? -ENOEXEC : 0;
 }
 
-static int read_registry(struct target *t, const struct exe_info *info, struct hs_error *err)
+/* Open a file of the process. -EACCES: the kernel says no, for whichever reason. */
+static int open_file(const struct target *t, const char *name)
 {
-	int ret = target__read(t->pid, t->load_bias + t->probes.registry_vaddr, &t->registry,
-			       sizeof(t->registry));
+	int fd = openat(t->proc_fd, name, O_RDONLY | O_CLOEXEC);
 
-	/*
-	 * Yama can forbid reading memory where reading /proc is allowed. What
-	 * the program has in its file will do until somebody attaches, except
-	 * for the address, which is not relocated there.
-	 */
-	if (ret == -EPERM) {
-		t->registry = info->registry;
-		t->registry.domains = 0;
-		ret = 0;
-	}
-	if (ret == -ESRCH)
-		return open_failed(t, ret, err);
-	if (ret)
-		return hs_error__set(err, -EPROTO,
-				     "process %d: cannot read the description of its probes: %s",
-				     (int)t->pid, strerror(-ret));
-	return check_registry(t, err);
+	if (fd >= 0)
+		return fd;
+	return errno == EPERM ? -EACCES : -errno;
 }
 
-static int look_into_exe(struct target *t, int fd, struct exe_cache *cache, struct hs_error *err)
+/* Where memory is forbidden, which Yama does, that is no error: see registry__read. */
+static int open_memory(struct target *t)
+{
+	int fd = open_file(t, "mem");
+
+	if (fd == -EACCES)
+		return 0;
+	if (fd < 0)
+		return fd;
+	t->mem_fd = fd;
+	fd = open_file(t, "maps");
+	if (fd < 0)
+		return fd;
+	t->maps_fd = fd;
+	return 0;
+}
+
+static int look_into_exe(struct target *t, struct exe_cache *cache, struct hs_error *err)
 {
 	struct hs_error why;
 	struct exe_info info;
 	struct stat st;
 	int ret;
 
-	if (fstat(fd, &st))
+	t->exe_fd = open_file(t, "exe");
+	if (t->exe_fd < 0)
+		return open_failed(t, t->exe_fd, err);
+	snprintf(t->exe_proc, sizeof(t->exe_proc), "/proc/self/fd/%d", t->exe_fd);
+	if (fstat(t->exe_fd, &st))
 		return open_failed(t, -errno, err);
 	t->exe_dev = st.st_dev;
 	t->exe_ino = st.st_ino;
-	ret = exe_cache__inspect(cache, fd, &st, &info, &why);
+	ret = exe_cache__inspect(cache, t->exe_fd, &st, &info, &why);
 	if (ret == -EBADMSG)
 		return hs_error__set(err, -EPROTO, "process %d: %s", (int)t->pid, why.text);
 	if (ret)
@@ -270,17 +169,20 @@ static int look_into_exe(struct target *t, int fd, struct exe_cache *cache, stru
 	if (t->kind != TARGET_PROBED)
 		return 0;
 	t->probes = info.probes;
-	return read_registry(t, &info, err);
+	ret = open_memory(t);
+	if (ret)
+		return open_failed(t, ret, err);
+	return registry__read(t, &info.registry, err);
 }
 
 static int fill_in(struct target *t, struct exe_cache *cache, struct hs_error *err)
 {
 	struct proc_status status;
-	int ret = open_pidfd(t, &status, err), fd;
+	int ret = open_process(t, &status, err);
 
 	if (ret)
 		return ret;
-	ret = proc__command(t->pid, &t->command);
+	ret = proc__read_command(t->proc_fd, &t->command);
 	if (ret)
 		return open_failed(t, ret, err);
 	if (!status.has_memory) {
@@ -288,14 +190,10 @@ static int fill_in(struct target *t, struct exe_cache *cache, struct hs_error *e
 		t->exe = strdup("");
 		return t->exe ? 0 : open_failed(t, -ENOMEM, err);
 	}
-	ret = proc__exe(t->pid, &t->exe);
+	ret = proc__read_exe(t->proc_fd, &t->exe);
 	if (ret)
 		return open_failed(t, ret, err);
-	fd = open(t->exe_proc, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return open_failed(t, -errno, err);
-	ret = look_into_exe(t, fd, cache, err);
-	close(fd);
+	ret = look_into_exe(t, cache, err);
 	if (ret)
 		return ret;
 	/* What was read belongs together only if nothing happened meanwhile. */
@@ -320,8 +218,7 @@ int target__open_cached(struct target **out, pid_t pid, struct exe_cache *cache,
 	if (!t)
 		return hs_error__set(err, -ENOMEM, "out of memory");
 	t->pid = pid;
-	t->pidfd = -1;
-	snprintf(t->exe_proc, sizeof(t->exe_proc), "/proc/%d/exe", (int)pid);
+	t->pidfd = t->proc_fd = t->exe_fd = t->mem_fd = t->maps_fd = -1;
 	ret = fill_in(t, cache, err);
 	if (ret) {
 		target__free(t);
@@ -365,27 +262,45 @@ void target__free(struct target *t)
 {
 	if (!t)
 		return;
-	if (t->pidfd >= 0)
-		close(t->pidfd);
+	const int fds[] = { t->pidfd, t->proc_fd, t->exe_fd, t->mem_fd, t->maps_fd };
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
 	free(t->command);
 	free(t->exe);
 	free(t);
+}
+
+/* ---- is it still the same? ------------------------------------------------------ */
+
+static int stat_exe(const struct target *t, struct stat *st)
+{
+	return fstatat(t->proc_fd, "exe", st, 0) ? -errno : 0;
+}
+
+static bool is_our_exe(const struct target *t, const struct stat *st)
+{
+	return st->st_dev == t->exe_dev && st->st_ino == t->exe_ino;
 }
 
 bool target__same_exe(const struct target *t)
 {
 	uint64_t entry_now;
 	struct stat st;
+	int ret;
 
 	if (has_ended(t->pidfd))
 		return false;
-	if (stat(t->exe_proc, &st))
+	ret = stat_exe(t, &st);
+	if (ret)
 		/* Forbidden, once privileges were dropped: then there is no telling. */
-		return errno == EACCES || errno == EPERM;
-	if (st.st_dev != t->exe_dev || st.st_ino != t->exe_ino)
+		return ret == -EACCES || ret == -EPERM;
+	if (!is_our_exe(t, &st))
 		return false;
 	/* The same file executed anew is another program: its addresses moved. */
-	return !t->entry || proc__auxv(t->pid, AT_ENTRY, &entry_now) || entry_now == t->entry;
+	return !t->entry || proc__read_auxv(t->proc_fd, AT_ENTRY, &entry_now) ||
+	       entry_now == t->entry;
 }
 
 bool target__has_execed(const struct target *t)
@@ -394,9 +309,35 @@ bool target__has_execed(const struct target *t)
 	struct stat st;
 
 	/* A process on its way out has no executable any more: its pidfd tells. */
-	if (has_ended(t->pidfd) || stat(t->exe_proc, &st))
+	if (has_ended(t->pidfd) || stat_exe(t, &st))
 		return false;
-	if (st.st_dev != t->exe_dev || st.st_ino != t->exe_ino)
+	if (!is_our_exe(t, &st))
 		return true;
-	return t->entry && !proc__auxv(t->pid, AT_ENTRY, &entry_now) && entry_now != t->entry;
+	return t->entry && !proc__read_auxv(t->proc_fd, AT_ENTRY, &entry_now) &&
+	       entry_now != t->entry;
+}
+
+/*
+ * At every exec the kernel puts 16 random bytes into the new memory and notes in the
+ * auxiliary vector where. Through mem_fd and in the memory of now they are the same if
+ * both are one address space; else the old one is mostly gone already, or its bytes
+ * differ, for no program knows those of another. (A program can change its own bytes
+ * while we look, and is then held to have executed something. It can also change its
+ * vector; what that is good for is said in user/daemon/peer.c.)
+ */
+bool target__same_memory(const struct target *t)
+{
+	uint8_t then[AT_RANDOM_BYTES], now[AT_RANDOM_BYTES];
+	struct target at_present = { .mem_fd = open_file(t, "mem") };
+	uint64_t addr;
+	bool same;
+
+	if (at_present.mem_fd < 0)
+		return false;
+	same = !proc__read_auxv(t->proc_fd, AT_RANDOM, &addr) &&
+	       !target__read(t, addr, then, sizeof(then)) &&
+	       !target__read(&at_present, addr, now, sizeof(now)) &&
+	       !memcmp(then, now, sizeof(then));
+	close(at_present.mem_fd);
+	return same;
 }

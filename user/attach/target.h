@@ -4,8 +4,20 @@
  * what its registry says.
  *
  * In:   a PID, /proc, the ELF notes of the executable (user/attach/notes.h).
- * Out:  struct target, for user/attach/attach.h (which attaches) and
- *       user/symbolize (which needs the frame-descriptor layout).
+ * Out:  struct target, for user/attach/attach.h (which attaches), user/symbolize
+ *       (which reads names), and user/daemon/peer.h (which asks whose it is).
+ *
+ * A process can execute another program at any time, perhaps with the rights of
+ * another user, and its PID can pass to another process. So it is opened once, and
+ * everything later goes through the descriptors in struct target, which keep to what
+ * was opened:
+ *
+ *	pidfd, proc_fd     the process; nothing once it has gone
+ *	exe_fd             the executable file
+ *	mem_fd, maps_fd    the address space, which an exec leaves behind: from then
+ *	                   on they give nothing. (Another process may share it,
+ *	                   clone(CLONE_VM), and keep it alive; it is still the
+ *	                   address space that was opened.)
  */
 #ifndef HEAPSONDE_TARGET_H
 #define HEAPSONDE_TARGET_H
@@ -41,12 +53,16 @@ enum target_kind {
 
 struct target {
 	pid_t pid;
-	int pidfd; /* readable when the process has ended */
-	uid_t uid;
+	int pidfd;   /* readable when the process has ended */
+	int proc_fd; /* /proc/PID, O_PATH: the process, whatever it runs by now */
+	int exe_fd;  /* the executable, open for reading; -1: a kernel thread */
+	int mem_fd;  /* its memory, if TARGET_PROBED; -1: may not be read */
+	int maps_fd; /* /proc/PID/maps of the same address space; -1 as mem_fd. Use pread. */
+	uid_t uid;   /* effective */
 	enum target_kind kind;
 	char *command;     /* command line, spaces between arguments */
 	char *exe;         /* what /proc/PID/exe points to, for people */
-	char exe_proc[64]; /* "/proc/PID/exe", for opening and attaching */
+	char exe_proc[64]; /* a path to exe_fd, for attaching; good in this process only */
 	dev_t exe_dev;
 	ino_t exe_ino;
 	uint64_t load_bias;             /* run-time address - link-time address */
@@ -110,9 +126,18 @@ bool target__same_exe(const struct target *t);
 bool target__has_execed(const struct target *t);
 
 /*
- * Read exactly len bytes at addr of the process without stopping it
- * (process_vm_readv). 0 or a negative errno; a short read is -EFAULT.
+ * Is mem_fd the memory that the process has now? False after any exec since
+ * target__open, even of the same program at the same addresses, and also if it
+ * cannot be found out.
  */
-int target__read(pid_t pid, uint64_t addr, void *buf, size_t len);
+bool target__same_memory(const struct target *t);
+
+/*
+ * Read exactly len bytes at addr of the address space that was opened, without
+ * stopping anybody. 0 or a negative errno: -EFAULT not all of it is there, -ESRCH
+ * the address space has gone (the process has ended or executed something), -EPERM
+ * reading its memory is forbidden.
+ */
+int target__read(const struct target *t, uint64_t addr, void *buf, size_t len);
 
 #endif /* HEAPSONDE_TARGET_H */

@@ -67,7 +67,7 @@ static int convert(FILE *in, const char *name, struct sink *sink, struct symboli
 					 .symbolizer = symbolizer };
 	struct hs_error read_err = { "" };
 	struct pipeline pipeline;
-	int ret = pipeline__init(&pipeline, symbolizer, sink, 0);
+	int ret = pipeline__init(&pipeline, symbolizer, sink, 0, false);
 
 	if (ret)
 		return hs_error__set(err, ret, "out of memory");

@@ -9,27 +9,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "user/cli/cli.h"
 #include "user/cli/record.h"
-
-/* How long records may wait in the ring buffer. */
-#define POLL_MS 50
-/* How often counters are read and the target's executable is looked at. */
-#define TICK_NS 200000000ull
-
-uint64_t session__now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
+#include "user/collect/collect.h"
 
 /* ---- beginning ---- */
 
@@ -78,59 +64,6 @@ static int open_target(struct session *s, struct hs_error *err)
 	return target__open_probed(&s->target, pid, err);
 }
 
-static int check_domains(const struct session *s, struct hs_error *err)
-{
-	const struct attach_options *a = &s->options->attach;
-	struct sonde_domain_info *live = NULL;
-	int n;
-
-	if (!a->domains)
-		return 0;
-	n = target__domains(s->target, &live);
-	if (n < 0)
-		return hs_error__set(err, n, "cannot read the domains of PID %d: %s",
-				     s->target->pid, strerror(-n));
-	for (size_t i = 0; i < a->n_domains; i++) {
-		int k = 0;
-
-		while (k < n && live[k].unique_id != a->domains[i])
-			k++;
-		if (k == n) {
-			free(live);
-			return hs_error__set(err, -ENOENT,
-					     "PID %d has no domain %u (it has %d; `heapsonde list` "
-					     "shows how many)",
-					     s->target->pid, a->domains[i], n);
-		}
-	}
-	free(live);
-	return 0;
-}
-
-static int write_json(struct session *s, json_t *object)
-{
-	int err;
-
-	if (!object)
-		return -ENOMEM;
-	err = s->sink->ops->json(s->sink, object);
-	json_decref(object);
-	return err;
-}
-
-static int open_symbolizer(struct session *s, struct hs_error *err)
-{
-	const struct sonde_registry *r = &s->target->registry;
-	const struct frame_layout layout = {
-		.retaddr_bytes = r->fd_retaddr_bytes,
-		.frame_data = r->fd_frame_data,
-		.num_live = r->fd_num_live,
-		.live_ofs = r->fd_live_ofs,
-	};
-
-	return symbolizer__new(&s->symbolizer, s->target->pid, &layout, err);
-}
-
 int session__begin(struct session *s, const struct record_options *o, struct hs_error *err)
 {
 	int ret;
@@ -146,55 +79,20 @@ int session__begin(struct session *s, const struct record_options *o, struct hs_
 	if (!ret)
 		ret = kernel_features__require(&s->kernel, err);
 	if (!ret)
-		ret = check_domains(s, err);
-	if (!ret)
-		ret = open_symbolizer(s, err);
+		ret = symbolizer__new(&s->symbolizer, s->target, err);
 	if (!ret)
 		ret = open_sink(s, err);
+	if (!ret)
+		ret = profile__begin(&s->profile, &o->profile, s->target, &s->kernel, s->symbolizer,
+				     s->sink, o->top > 0, err);
 	if (ret)
 		return ret;
-
-	ret = domain_book__new(&s->book);
-	if (!ret)
-		ret = pipeline__init(&s->pipeline, s->symbolizer, s->sink,
-				     o->top ? o->attach.tier.rate : 0);
-	if (ret)
-		return hs_error__set(err, ret, "out of memory");
-	ret = attachment__new(&s->attachment, s->target, &o->attach, &s->kernel, err);
-	if (ret)
-		return ret;
-	ret = collector__new(&s->collector, s->attachment, pipeline__event, &s->pipeline);
-	if (ret)
-		return hs_error__set(err, ret, "cannot read the ring buffer: %s", strerror(-ret));
-	s->begin_ns = session__now_ns();
-	ret = write_json(s, session_json__header(s));
-	if (!ret)
-		ret = write_json(s, session_json__profile(s));
-	if (!ret)
-		ret = s->sink->ops->flush(s->sink);
-	if (ret)
-		return write_error(s, ret, err);
 	if (s->child && child__resume(s->child))
 		return hs_error__set(err, -ESRCH, "%s was killed before it began", o->command[0]);
 	return 0;
 }
 
 /* ---- running ---- */
-
-static int on_loss(void *ctx, uint32_t domain, enum hs_loss cause, uint64_t n)
-{
-	if (!decode__loss_is_real(cause))
-		return 0;
-	return write_json(ctx, session_json__loss(domain, cause, n));
-}
-
-/* Read the counters and write what was lost since the last time. */
-static int tick(struct session *s)
-{
-	int ret = domain_book__update(s->book, s->attachment, s->target->pid);
-
-	return ret ? ret : domain_book__each_loss(s->book, on_loss, s);
-}
 
 /*
  * A signal to us. With a command it is the command's affair: what the terminal
@@ -232,22 +130,23 @@ static void wait_a_while(struct session *s, int timeout_ms)
 
 static int loop(struct session *s)
 {
-	uint64_t next_tick = s->begin_ns + TICK_NS, end = UINT64_MAX;
+	struct profile *p = s->profile;
+	uint64_t next_tick = p->begin_ns + PROFILE_TICK_NS, end = UINT64_MAX;
 	int n = 0, ret;
 
 	if (s->options->duration_s > 0)
-		end = s->begin_ns + (uint64_t)(s->options->duration_s * 1e9);
+		end = p->begin_ns + (uint64_t)(s->options->duration_s * 1e9);
 	while (!s->reason) {
 		uint64_t now;
 
-		wait_a_while(s, n == COLLECT_BATCH ? 0 : POLL_MS);
-		n = collector__drain(s->collector);
+		wait_a_while(s, n == COLLECT_BATCH ? 0 : PROFILE_DRAIN_MS);
+		n = profile__drain(p);
 		if (n < 0)
 			return n;
-		now = session__now_ns();
+		now = profile__now_ns();
 		if (now >= next_tick) {
-			next_tick = now + TICK_NS;
-			ret = tick(s);
+			next_tick = now + PROFILE_TICK_NS;
+			ret = profile__tick(p);
 			if (ret)
 				return ret;
 			if (!s->reason && target__has_execed(s->target))
@@ -264,35 +163,15 @@ static int loop(struct session *s)
 	return 0;
 }
 
-/* What is still in the kernel when nothing is attached any more. */
-static int finish(struct session *s)
-{
-	uint64_t missed = 0;
-	int ret;
-
-	do {
-		ret = collector__drain(s->collector);
-	} while (ret == COLLECT_BATCH);
-	if (ret < 0)
-		return ret;
-	ret = tick(s);
-	if (!ret && domain_book__lost(s->book, HS_LOSS_EVENT_RING_FULL))
-		ret = untold__collect(s->attachment, s->target->pid, pipeline__event, &s->pipeline);
-	attachment__missed(s->attachment, &missed);
-	if (!ret)
-		ret = write_json(s, session_json__summary(s, missed));
-	return ret ? ret : s->sink->ops->flush(s->sink);
-}
-
 int session__run(struct session *s, struct hs_error *err)
 {
 	int ret = loop(s);
 
 	if (ret)
-		s->reason = END_ERROR;
-	attachment__detach(s->attachment);
-	if (!ret)
-		ret = finish(s);
+		/* A sink that has failed takes nothing more. */
+		attachment__detach(s->profile->attachment);
+	else
+		ret = profile__finish(s->profile, s->reason);
 	return ret ? write_error(s, ret, err) : 0;
 }
 
@@ -309,10 +188,7 @@ void session__free(struct session *s)
 {
 	if (!s)
 		return;
-	collector__free(s->collector);
-	attachment__free(s->attachment);
-	pipeline__deinit(&s->pipeline);
-	domain_book__free(s->book);
+	profile__free(s->profile);
 	symbolizer__free(s->symbolizer);
 	sink__free(s->sink);
 	target__free(s->target);

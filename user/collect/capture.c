@@ -138,7 +138,9 @@ static int read_header(FILE *f, struct hs_error *err)
 	if (fill(f, &h, sizeof(h), &is_cut) != 1 || memcmp(h.magic, RAW_MAGIC, sizeof(h.magic)))
 		return hs_error__set(err, -EBADMSG,
 				     "not a capture (record --format raw makes one)");
-	if (h.version != RAW_VERSION || h.records_version != HS_RECORDS_VERSION)
+	/* Version 1 of the records has one type less than 2. */
+	if (h.version != RAW_VERSION || h.records_version < 1 ||
+	    h.records_version > HS_RECORDS_VERSION)
 		return hs_error__set(err, -EBADMSG,
 				     "a capture of version %u/%u, and this heapsonde reads %u/%u",
 				     h.version, h.records_version, RAW_VERSION, HS_RECORDS_VERSION);

@@ -18,6 +18,7 @@
 struct untold {
 	int blocks_fd;
 	pid_t tgid;
+	uint32_t profile;
 	collect_fn each;
 	void *ctx;
 };
@@ -37,7 +38,7 @@ static int tell(struct untold *u, const struct hs_block *b, uint32_t domain,
 		.h = { .type = type,
 		       .size_bytes = sizeof(rec),
 		       .time_ns = time_ns,
-		       .profile = 1,
+		       .profile = u->profile,
 		       .domain = domain,
 		       .tgid = u->tgid,
 		       .tid = u->tgid },
@@ -74,7 +75,11 @@ static int tell_list(struct untold *u, uint32_t index, uint32_t domain)
 int untold__collect(const struct attachment *a, pid_t tgid, collect_fn each, void *ctx)
 {
 	struct untold u = {
-		.blocks_fd = attachment__blocks_fd(a), .tgid = tgid, .each = each, .ctx = ctx
+		.blocks_fd = attachment__blocks_fd(a),
+		.tgid = tgid,
+		.profile = attachment__number(a),
+		.each = each,
+		.ctx = ctx,
 	};
 	struct domain_stat *stats = NULL;
 	int n = counters__read(a, tgid, &stats), err = n < 0 ? n : 0;

@@ -3,6 +3,7 @@
 #include "user/decode/decode.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdint.h>
 
 #include "runtime/abi.h"
@@ -41,15 +42,20 @@ static int check_block(const struct hs_rec_block *r)
 	return 0;
 }
 
-static int check_domain(const struct hs_rec_domain *r)
+static int check_counts(const struct hs_counts *c)
 {
-	const struct hs_counts *c = &r->counts;
-
 	if (!is_number(c->minor_words) || !is_number(c->promoted_words) ||
 	    !is_number(c->major_words) || !is_number(c->minor_collections) ||
 	    !is_number(c->major_collections))
 		return -EBADMSG;
 	return 0;
+}
+
+static int check_rate(const struct hs_rec_rate *r)
+{
+	if (r->tier >= SONDE_TIERS || r->keep_p == 0 || r->keep_p > 1ull << 32)
+		return -EBADMSG;
+	return check_counts(&r->counts);
 }
 
 int decode__record(const void *data, size_t len_bytes, struct hs_event *out)
@@ -81,6 +87,9 @@ int decode__record(const void *data, size_t len_bytes, struct hs_event *out)
 	case HS_REC_EXIT:
 		want = sizeof(struct hs_rec_domain);
 		break;
+	case HS_REC_RATE:
+		want = sizeof(struct hs_rec_rate);
+		break;
 	default:
 		return -EBADMSG;
 	}
@@ -98,9 +107,16 @@ int decode__record(const void *data, size_t len_bytes, struct hs_event *out)
 	case HS_REC_DEALLOC:
 	case HS_REC_UNKNOWN:
 		return check_block(out->block);
+	case HS_REC_RATE:
+		return check_rate(out->rate);
 	default:
-		return check_domain(out->domain);
+		return check_counts(&out->domain->counts);
 	}
+}
+
+double decode__rate(const struct hs_rec_rate *rec)
+{
+	return ldexp((double)rec->keep_p, -32 - (int)rec->tier);
 }
 
 const char *decode__loss_name(enum hs_loss cause)

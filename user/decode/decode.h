@@ -23,6 +23,7 @@ struct hs_event {
 		const struct hs_rec_stack *stack;
 		const struct hs_rec_block *block;   /* promote, dealloc, unknown */
 		const struct hs_rec_domain *domain; /* spawn, terminate, exit */
+		const struct hs_rec_rate *rate;
 	};
 };
 
@@ -32,6 +33,9 @@ struct hs_event {
  * 0, or -EBADMSG if it is no record that the kernel side could have written.
  */
 int decode__record(const void *data, size_t len_bytes, struct hs_event *out);
+
+/* The rate that a rate record tells: samples per word, in (0, 1]. */
+double decode__rate(const struct hs_rec_rate *rec);
 
 /* The name of a cause of loss in records and messages; static string. */
 const char *decode__loss_name(enum hs_loss cause);

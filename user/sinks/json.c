@@ -125,6 +125,8 @@ const char *json__type_name(const struct hs_event *event)
 		return "domain_terminate";
 	case HS_REC_EXIT:
 		return "exit";
+	case HS_REC_RATE:
+		return "rate";
 	case HS_REC_TYPE_END:
 		break;
 	}
@@ -166,19 +168,35 @@ static json_t *alloc(const struct hs_rec_alloc *r, const struct stack *stack)
 			 "stack", id, "tracked", r->is_tracked);
 }
 
-static json_t *domain(const struct hs_event *event)
+/* Counters, in an object that this takes over. */
+static json_t *with_counts(json_t *o, const struct hs_counts *c)
 {
-	const struct hs_rec_domain *r = event->domain;
-	json_t *o;
-
-	if (event->type == HS_REC_DOMAIN_SPAWN)
-		return json_pack("{s:I}", "parent", (json_int_t)r->parent);
-	o = json_object();
-	if (o && json__add_counts(o, "", &r->counts)) {
+	if (o && json__add_counts(o, "", c)) {
 		json_decref(o);
 		return NULL;
 	}
 	return o;
+}
+
+static json_t *domain(const struct hs_event *event)
+{
+	const struct hs_rec_domain *r = event->domain;
+
+	if (event->type == HS_REC_DOMAIN_SPAWN)
+		return json_pack("{s:I}", "parent", (json_int_t)r->parent);
+	return with_counts(json_object(), &r->counts);
+}
+
+static json_t *rate(const struct hs_rec_rate *r)
+{
+	return with_counts(json_pack("{s:f}", "rate", decode__rate(r)), &r->counts);
+}
+
+/* Is it told of a domain as such, whatever profile looks at it? */
+static bool is_of_no_profile(const struct hs_event *event)
+{
+	return event->type == HS_REC_DOMAIN_SPAWN || event->type == HS_REC_DOMAIN_TERMINATE ||
+	       event->type == HS_REC_EXIT;
 }
 
 json_t *json__event(const struct hs_event *event, const struct stack *stack)
@@ -200,11 +218,14 @@ json_t *json__event(const struct hs_event *event, const struct stack *stack)
 		json_object_set_new(o, "id", json_integer((json_int_t)event->block->id));
 		rest = json_object();
 		break;
+	case HS_REC_RATE:
+		rest = rate(event->rate);
+		break;
 	default:
 		rest = domain(event);
 		break;
 	}
-	if (h->profile)
+	if (!is_of_no_profile(event))
 		json_object_set_new(o, "profile", json_integer(h->profile));
 	json_object_set_new(o, "domain", json_integer(h->domain));
 	json_object_set_new(o, "thread", json_integer(h->tid));
@@ -216,4 +237,17 @@ json_t *json__event(const struct hs_event *event, const struct stack *stack)
 	}
 	json_decref(rest);
 	return o;
+}
+
+json_t *json__thread(uint32_t tid, uint32_t domain, uint64_t time_ns)
+{
+	return json_pack("{s:s, s:I, s:I, s:I}", "type", "thread", "thread", (json_int_t)tid,
+			 "domain", (json_int_t)domain, "time", (json_int_t)time_ns);
+}
+
+json_t *json__loss(uint32_t domain, const char *cause, uint64_t n, uint64_t time_ns)
+{
+	return json_pack("{s:s, s:o, s:s, s:I, s:I}", "type", "loss", "domain",
+			 domain == UINT32_MAX ? json_null() : json_integer(domain), "cause", cause,
+			 "count", (json_int_t)n, "time", (json_int_t)time_ns);
 }

@@ -28,6 +28,18 @@ json_t *json__stack(const struct stack *stack);
  */
 json_t *json__event(const struct hs_event *event, const struct stack *stack);
 
+/*
+ * {"type":"thread",…}: from here on thread tid runs for this domain. time_ns:
+ * CLOCK_MONOTONIC, as in all records.
+ */
+json_t *json__thread(uint32_t tid, uint32_t domain, uint64_t time_ns);
+
+/*
+ * {"type":"loss",…}: n are missing, in the unit of the cause, a name of
+ * docs/records.md. domain: UINT32_MAX gives null.
+ */
+json_t *json__loss(uint32_t domain, const char *cause, uint64_t n, uint64_t time_ns);
+
 /* What the event is called in its `type`; static string. */
 const char *json__type_name(const struct hs_event *event);
 

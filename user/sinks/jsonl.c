@@ -132,6 +132,19 @@ static int print_block(FILE *f, const struct hs_rec_block *r, const char *type)
 		       (uint64_t)r->h.time_ns);
 }
 
+static int jsonl_sink__thread(struct sink *base, uint32_t tid, uint32_t domain, uint64_t time_ns)
+{
+	struct jsonl_sink *s = (struct jsonl_sink *)base;
+
+	errno = 0;
+	if (fprintf(s->file,
+		    "{\"type\":\"thread\",\"thread\":%" PRIu32 ",\"domain\":%" PRIu32
+		    ",\"time\":%" PRIu64 "}\n",
+		    tid, domain, time_ns) > 0)
+		return 0;
+	return fail(s);
+}
+
 static int jsonl_sink__event(struct sink *base, const struct hs_event *event,
 			     const struct stack *stack)
 {
@@ -181,27 +194,32 @@ static const struct sink_ops jsonl_ops = {
 	.json = jsonl_sink__json,
 	.stack = jsonl_sink__stack,
 	.event = jsonl_sink__event,
+	.thread = jsonl_sink__thread,
 	.flush = jsonl_sink__flush,
 	.free = jsonl_sink__free,
 };
 
-int jsonl_sink__new(struct sink **out, int fd)
+int jsonl_sink__new_file(struct sink **out, FILE *f)
 {
 	struct jsonl_sink *s = calloc(1, sizeof(*s));
 
 	if (!s) {
-		close(fd);
+		fclose(f);
 		return -ENOMEM;
 	}
 	s->base.ops = &jsonl_ops;
-	s->file = fdopen(fd, "w");
-	if (!s->file) {
-		int err = -errno;
-
-		close(fd);
-		free(s);
-		return err;
-	}
+	s->file = f;
 	*out = &s->base;
 	return 0;
+}
+
+int jsonl_sink__new(struct sink **out, int fd)
+{
+	FILE *f = fdopen(fd, "w");
+	int err = -errno;
+
+	if (f)
+		return jsonl_sink__new_file(out, f);
+	close(fd);
+	return err;
 }

@@ -163,6 +163,13 @@ static int raw_sink__stack(struct sink *base, const struct hs_event *event,
 	return raw_sink__record(base, event);
 }
 
+static int raw_sink__stack_again(struct sink *base, const struct hs_event *event,
+				 const struct stack *stack)
+{
+	(void)stack;
+	return raw_sink__record(base, event);
+}
+
 static int raw_sink__event(struct sink *base, const struct hs_event *event,
 			   const struct stack *stack)
 {
@@ -184,40 +191,33 @@ static void raw_sink__free(struct sink *base)
 		HASH_DEL(s->known, k);
 		free(k);
 	}
-	if (s->file)
-		fclose(s->file);
+	fclose(s->file);
 	free(s);
 }
 
 static const struct sink_ops raw_ops = {
 	.json = raw_sink__json,
 	.stack = raw_sink__stack,
-	.stack_again = raw_sink__record,
+	.stack_again = raw_sink__stack_again,
 	.event = raw_sink__event,
 	.flush = raw_sink__flush,
 	.free = raw_sink__free,
 };
 
-int raw_sink__new(struct sink **out, int fd)
+int raw_sink__new_file(struct sink **out, FILE *f)
 {
 	struct raw_header header = { .magic = RAW_MAGIC,
 				     .version = RAW_VERSION,
 				     .records_version = HS_RECORDS_VERSION };
 	struct raw_sink *s = calloc(1, sizeof(*s));
-	int err = -ENOMEM;
+	int err;
 
 	if (!s) {
-		close(fd);
-		return err;
+		fclose(f);
+		return -ENOMEM;
 	}
 	s->base.ops = &raw_ops;
-	s->file = fdopen(fd, "w");
-	if (!s->file) {
-		err = -errno;
-		close(fd);
-		raw_sink__free(&s->base);
-		return err;
-	}
+	s->file = f;
 	err = put(s, &header, sizeof(header));
 	if (err) {
 		raw_sink__free(&s->base);
@@ -225,4 +225,15 @@ int raw_sink__new(struct sink **out, int fd)
 	}
 	*out = &s->base;
 	return 0;
+}
+
+int raw_sink__new(struct sink **out, int fd)
+{
+	FILE *f = fdopen(fd, "w");
+	int err = -errno;
+
+	if (f)
+		return raw_sink__new_file(out, f);
+	close(fd);
+	return err;
 }

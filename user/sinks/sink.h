@@ -13,6 +13,7 @@
 #define HEAPSONDE_SINK_H
 
 #include <jansson.h>
+#include <stdio.h>
 
 #include "user/decode/decode.h"
 #include "user/track/stacks.h"
@@ -25,9 +26,14 @@ struct sink_ops {
 	/* A stack met for the first time, as the kernel sent it and with names. */
 	int (*stack)(struct sink *s, const struct hs_event *event, const struct stack *stack);
 	/* A stack that is known, under another hash or again. May be NULL. */
-	int (*stack_again)(struct sink *s, const struct hs_event *event);
+	int (*stack_again)(struct sink *s, const struct hs_event *event, const struct stack *stack);
 	/* Any other event; stack: of an alloc event, NULL if empty or lost. */
 	int (*event)(struct sink *s, const struct hs_event *event, const struct stack *stack);
+	/*
+	 * Thread tid runs for this domain from here on. Made up from the events, so
+	 * a sink that keeps the events themselves leaves it NULL.
+	 */
+	int (*thread)(struct sink *s, uint32_t tid, uint32_t domain, uint64_t time_ns);
 	int (*flush)(struct sink *s);
 	void (*free)(struct sink *s);
 };
@@ -46,5 +52,9 @@ void sink__free(struct sink *s);
  */
 int jsonl_sink__new(struct sink **out, int fd); /* JSON lines */
 int raw_sink__new(struct sink **out, int fd);   /* docs/raw-format.md */
+
+/* The same with a stdio stream, which they own from then on, errors included. */
+int jsonl_sink__new_file(struct sink **out, FILE *f);
+int raw_sink__new_file(struct sink **out, FILE *f);
 
 #endif /* HEAPSONDE_SINK_H */

@@ -104,7 +104,7 @@ static void parse(struct elf_image *img)
 	img->shnum = section_count(img, &eh);
 }
 
-int elf_image__new(struct elf_image **out, int fd, uint32_t id, struct page_cache *pages)
+int elf_image__new(struct elf_image **out, int fd, uint64_t id, struct page_cache *pages)
 {
 	struct elf_image *img = calloc(1, sizeof(*img));
 

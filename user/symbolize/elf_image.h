@@ -50,7 +50,7 @@ struct elf_image {
  * Take over fd, whether this succeeds or not, and look at what it is. id: unique
  * among the sources of the page cache. Errors: -ENOMEM.
  */
-int elf_image__new(struct elf_image **out, int fd, uint32_t id, struct page_cache *pages);
+int elf_image__new(struct elf_image **out, int fd, uint64_t id, struct page_cache *pages);
 
 /* NULL is fine. Closes the file. */
 void elf_image__free(struct elf_image *img);

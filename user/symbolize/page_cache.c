@@ -13,7 +13,7 @@
 struct cached_page {
 	uint64_t number;     /* position / PAGE_BYTES */
 	uint64_t generation; /* for volatile sources: valid in this one only */
-	uint32_t source;     /* 0: empty */
+	uint64_t source;     /* 0: empty */
 	uint32_t len;        /* readable bytes; less than a page at the end of a file */
 	uint8_t bytes[PAGE_BYTES];
 };
@@ -63,7 +63,7 @@ size_t page_cache__peek(struct page_cache *c, const struct page_source *src, uin
 
 	if (pos > INT64_MAX) /* pread's offset is signed */
 		return 0;
-	p = &c->pages[(number + src->id * 61u) % N_PAGES];
+	p = &c->pages[(number + src->id * 61) % N_PAGES];
 	if (p->source != src->id || p->number != number ||
 	    (src->is_volatile && p->generation != c->generation)) {
 		p->len = read_page(src, number, p->bytes);

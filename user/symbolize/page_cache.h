@@ -20,7 +20,7 @@ struct page_cache;
 /* Something to read from. The file descriptor stays its owner's. */
 struct page_source {
 	int fd;
-	uint32_t id;      /* unique in one cache, not 0 */
+	uint64_t id;      /* unique in one cache, not 0 */
 	bool is_volatile; /* forgotten by page_cache__drop_volatile */
 };
 

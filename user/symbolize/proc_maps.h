@@ -8,8 +8,9 @@
  *
  * Only mappings of files that can hold OCaml code are kept: those with at least
  * one executable mapping, and the executable. What was open once stays open, so
- * that names survive the file and the process. All files of /proc are reached from
- * one directory descriptor, so that a reused PID is never mistaken for the target.
+ * that names survive the file and the process. The mappings are always those of the
+ * address space that maps_fd is bound to, and only files mapped there are opened: see
+ * map_file.h for how that is made certain.
  * Code that is unloaded and replaced by other code at the same address is noticed
  * only at the next refresh; OCaml's Dynlink never unloads.
  */
@@ -21,6 +22,7 @@
 #include <stdint.h>
 
 #include "user/symbolize/elf_image.h"
+#include "user/symbolize/map_file.h"
 
 struct proc_maps;
 
@@ -33,11 +35,11 @@ struct mapping {
 };
 
 /*
- * Read the mappings of a process. proc_fd: its directory in /proc, which must stay
- * open as long as *out lives, as must pages. Errors: -ESRCH (no such process, or it
- * has no memory: a zombie, a kernel thread), -EACCES, -ENOMEM, other errno of open.
+ * Read the mappings of a process. files and pages are borrowed: they must stay as long
+ * as *out. Errors: -ESRCH the address space has gone, -ENOMEM, other errno of reading.
  */
-int proc_maps__new(struct proc_maps **out, int proc_fd, struct page_cache *pages);
+int proc_maps__new(struct proc_maps **out, const struct proc_files *files,
+		   struct page_cache *pages);
 
 /* NULL is fine. Closes the files, after which no image may be used. */
 void proc_maps__free(struct proc_maps *m);

@@ -3,28 +3,14 @@
 #include "user/symbolize/proc_mem.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
-int proc_mem__open(struct proc_mem *m, int proc_fd, struct proc_maps *maps,
-		   struct page_cache *pages)
+void proc_mem__init(struct proc_mem *m, int mem_fd, struct proc_maps *maps,
+		    struct page_cache *pages)
 {
-	int fd = openat(proc_fd, "mem", O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
 	m->pages = pages;
 	m->maps = maps;
-	m->live = (struct page_source){ .fd = fd, .id = 1, .is_volatile = true };
-	return 0;
-}
-
-void proc_mem__close(struct proc_mem *m)
-{
-	if (m->live.id)
-		close(m->live.fd);
-	m->live.id = 0;
+	m->live = (struct page_source){ .fd = mem_fd, .id = 1, .is_volatile = true };
 }
 
 void proc_mem__renew(struct proc_mem *m)

@@ -26,14 +26,9 @@ struct proc_mem {
 	struct page_source live;  /* /proc/PID/mem; bound to the address space */
 };
 
-/*
- * Open the memory of the process whose directory in /proc is proc_fd. Close with
- * proc_mem__close. 0 or a negative errno (-EACCES, -ESRCH, …).
- */
-int proc_mem__open(struct proc_mem *m, int proc_fd, struct proc_maps *maps,
-		   struct page_cache *pages);
-
-void proc_mem__close(struct proc_mem *m);
+/* Everything given is borrowed; mem_fd: struct target's (user/attach/target.h). */
+void proc_mem__init(struct proc_mem *m, int mem_fd, struct proc_maps *maps,
+		    struct page_cache *pages);
 
 /* What was read from the process is forgotten; files stay in the cache. */
 void proc_mem__renew(struct proc_mem *m);

@@ -18,7 +18,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -48,7 +47,7 @@ struct known_slot {
 
 struct symbolizer {
 	struct frame_layout layout;
-	int proc_fd; /* /proc/PID; -1: knows only what it is taught */
+	struct proc_files files; /* duplicates of the target's; -1 if there is none */
 	struct page_cache *pages;
 	struct proc_maps *maps;
 	struct proc_mem mem;
@@ -65,7 +64,7 @@ int symbolizer__new_empty(struct symbolizer **out)
 	*out = NULL;
 	if (!s)
 		return -ENOMEM;
-	s->proc_fd = -1;
+	s->files = (struct proc_files){ .proc_fd = -1, .maps_fd = -1, .mem_fd = -1 };
 	s->pool = text_pool__new();
 	if (!s->pool) {
 		symbolizer__free(s);
@@ -75,45 +74,61 @@ int symbolizer__new_empty(struct symbolizer **out)
 	return 0;
 }
 
-static int open_process(struct symbolizer *s, pid_t pid)
+static int duplicate(int fd, int *to)
 {
-	char path[32];
-	int err;
+	if (fd < 0)
+		return -EACCES; /* could not be opened when the target was */
+	*to = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return *to < 0 ? -errno : 0;
+}
 
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	s->proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (s->proc_fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
+static int open_process(struct symbolizer *s, const struct target *t)
+{
+	int err = duplicate(t->proc_fd, &s->files.proc_fd);
+
+	if (!err)
+		err = duplicate(t->maps_fd, &s->files.maps_fd);
+	if (!err)
+		err = duplicate(t->mem_fd, &s->files.mem_fd);
+	if (err)
+		return err;
+	s->files.exe_dev = t->exe_dev;
+	s->files.exe_ino = t->exe_ino;
 	s->pages = page_cache__new();
 	if (!s->pages)
 		return -ENOMEM;
-	err = proc_maps__new(&s->maps, s->proc_fd, s->pages);
-	if (!err)
-		err = proc_mem__open(&s->mem, s->proc_fd, s->maps, s->pages);
-	return err == -EPERM ? -EACCES : err;
+	err = proc_maps__new(&s->maps, &s->files, s->pages);
+	proc_mem__init(&s->mem, s->files.mem_fd, s->maps, s->pages);
+	return err;
 }
 
-int symbolizer__new(struct symbolizer **out, pid_t pid, const struct frame_layout *layout,
-		    struct hs_error *err)
+int symbolizer__new(struct symbolizer **out, const struct target *t, struct hs_error *err)
 {
 	struct symbolizer *s;
 	int code;
 
 	*out = NULL;
-	if (!layout || frametable__check_layout(layout))
-		return hs_error__set(err, -EINVAL,
-				     "process %d describes its frame tables in a way that this "
-				     "version does not know",
-				     (int)pid);
 	code = symbolizer__new_empty(&s);
 	if (code)
 		return hs_error__set(err, code, "out of memory");
-	s->layout = *layout;
-	code = open_process(s, pid);
+	s->layout = (struct frame_layout){
+		.retaddr_bytes = t->registry.fd_retaddr_bytes,
+		.frame_data = t->registry.fd_frame_data,
+		.num_live = t->registry.fd_num_live,
+		.live_ofs = t->registry.fd_live_ofs,
+	};
+	if (frametable__check_layout(&s->layout)) {
+		symbolizer__free(s);
+		return hs_error__set(err, -EINVAL,
+				     "process %d describes its frame tables in a way that this "
+				     "version does not know",
+				     (int)t->pid);
+	}
+	code = open_process(s, t);
 	if (code) {
 		symbolizer__free(s);
 		return hs_error__set(err, code, "cannot read the memory of process %d: %s%s",
-				     (int)pid, strerror(-code),
+				     (int)t->pid, strerror(-code),
 				     code == -EACCES ? " (run as root)" : "");
 	}
 	*out = s;
@@ -126,11 +141,13 @@ void symbolizer__free(struct symbolizer *s)
 		return;
 	HASH_CLEAR(hh, s->known);
 	text_pool__free(s->pool);
-	proc_mem__close(&s->mem);
 	proc_maps__free(s->maps);
 	page_cache__free(s->pages);
-	if (s->proc_fd >= 0)
-		close(s->proc_fd);
+	const int fds[] = { s->files.proc_fd, s->files.maps_fd, s->files.mem_fd };
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
 	free(s);
 }
 

@@ -14,6 +14,11 @@
  * seen, so deleted and replaced binaries work too. All of it is untrusted input:
  * every read is bounded, every string has a maximum length, every chain of
  * inlined entries a maximum number.
+ *
+ * The addresses are the target's to choose, and what is found there is shown to
+ * its owner. So nothing is read but the address space that the target had when it
+ * was opened and the files that are mapped there (proc_maps.h): nothing of what the
+ * process executes afterwards, nor of a later process with its PID.
  */
 #ifndef HEAPSONDE_SYMBOLIZE_H
 #define HEAPSONDE_SYMBOLIZE_H
@@ -21,8 +26,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
+#include "user/attach/target.h"
 #include "user/common/error.h"
 
 /* Layout of the runtime's frame descriptors; see struct sonde_registry. */
@@ -48,12 +53,13 @@ struct hs_location {
 struct symbolizer;
 
 /*
- * A symbolizer for process pid, which need not be alive later. *out is owned by
- * the caller. Reads /proc/PID/maps at once and again when an address lies in no
- * known mapping (Dynlink). Errors: -ESRCH, -EACCES, -ENOMEM, -EINVAL (layout).
+ * A symbolizer for a target, which must be TARGET_PROBED. It keeps descriptors of its
+ * own: neither the process nor *t need exist later. *out is owned by the caller. Reads
+ * the mappings at once and again when an address lies in no known one (Dynlink).
+ * Errors: -ESRCH ended or executed something, -EACCES its memory may not be read,
+ * -EMFILE, -ENOMEM, -EINVAL the registry's frame layout is unknown.
  */
-int symbolizer__new(struct symbolizer **out, pid_t pid, const struct frame_layout *layout,
-		    struct hs_error *err);
+int symbolizer__new(struct symbolizer **out, const struct target *t, struct hs_error *err);
 
 /* NULL is fine. */
 void symbolizer__free(struct symbolizer *s);

@@ -105,6 +105,7 @@ static void fold(struct domain_book *b, const struct hs_domain *d)
 	b->n_folded++;
 	counts__add(&b->folded.now, &d->now);
 	counts__add(&b->folded.base, &d->base);
+	counts__add(&b->folded.end, d->flags & HS_DOMAIN_ENDED ? &d->end : &d->now);
 	b->folded.samples_hit += d->samples_hit;
 	b->folded.samples_kept += d->samples_kept;
 	b->folded.records_kept += d->records_kept;
@@ -153,6 +154,8 @@ int domain_book__update(struct domain_book *b, const struct attachment *a, pid_t
 			break;
 		}
 		e->now = stats[i].d;
+		if (e->now.flags & HS_DOMAIN_BASED)
+			e->rate = attachment__rate(a, e->now.rate_seq);
 		if (e->now.flags & HS_DOMAIN_TERMINATED)
 			counters__forget(a, tgid, e->unique_id);
 	}
@@ -184,12 +187,37 @@ int domain_book__each_loss(const struct domain_book *b,
 	return 0;
 }
 
+size_t domain_book__folded(const struct domain_book *b, struct hs_counts *sums)
+{
+	*sums = b->folded.now;
+	return b->n_folded;
+}
+
+bool domain_entry__is_covered(const struct domain_entry *e)
+{
+	return e->unique_id != DOMAIN_NONE && e->now.flags & HS_DOMAIN_COVERED &&
+	       !(e->now.flags & HS_DOMAIN_TERMINATED);
+}
+
+bool domain_book__all_gone(const struct domain_book *b)
+{
+	bool any = b->n_folded > 0;
+
+	for (size_t i = 0; i < b->n_entries; i++) {
+		if (domain_entry__is_covered(&b->entries[i]))
+			return false;
+		any = any || b->entries[i].now.flags & HS_DOMAIN_COVERED;
+	}
+	return any;
+}
+
 /* Add what was counted to o, which this takes over. NULL if memory is short. */
-static json_t *with_counts(json_t *o, const struct hs_domain *d)
+static json_t *with_counts(json_t *o, const struct hs_domain *d, const struct hs_counts *end)
 {
 	json_t *rest;
 
-	if (!o || json__add_counts(o, "", &d->now) || json__add_counts(o, "base_", &d->base))
+	if (!o || json__add_counts(o, "", &d->now) || json__add_counts(o, "base_", &d->base) ||
+	    json__add_counts(o, "end_", end))
 		goto fail;
 	rest = json_pack("{s:I, s:I, s:I, s:I}", "samples_hit", (json_int_t)d->samples_hit,
 			 "samples_kept", (json_int_t)d->samples_kept, "records",
@@ -209,18 +237,22 @@ static json_t *entry_to_json(const struct domain_entry *e)
 {
 	const struct hs_domain *d = &e->now;
 
-	return with_counts(json_pack("{s:I, s:s, s:b}", "domain", (json_int_t)e->unique_id, "state",
+	bool is_sampled = d->flags & HS_DOMAIN_COVERED && d->flags & HS_DOMAIN_BASED;
+
+	return with_counts(json_pack("{s:I, s:s, s:b, s:o}", "domain", (json_int_t)e->unique_id,
+				     "state",
 				     d->flags & HS_DOMAIN_TERMINATED ? "terminated" : "alive",
-				     "sampled",
-				     d->flags & HS_DOMAIN_COVERED && d->flags & HS_DOMAIN_BASED),
-			   d);
+				     "sampled", is_sampled, "rate",
+				     is_sampled && e->rate > 0 ? json_real(e->rate) : json_null()),
+			   d, d->flags & HS_DOMAIN_ENDED ? &d->end : &d->now);
 }
 
 json_t *domain_book__folded_to_json(const struct domain_book *b)
 {
 	if (!b->n_folded)
 		return json_null();
-	return with_counts(json_pack("{s:I}", "count", (json_int_t)b->n_folded), &b->folded);
+	return with_counts(json_pack("{s:I}", "count", (json_int_t)b->n_folded), &b->folded,
+			   &b->folded.end);
 }
 
 json_t *domain_book__to_json(const struct domain_book *b)
@@ -236,6 +268,15 @@ json_t *domain_book__to_json(const struct domain_book *b)
 		}
 	}
 	return array;
+}
+
+uint64_t domain_book__samples(const struct domain_book *b)
+{
+	uint64_t n = b->folded.samples_kept;
+
+	for (size_t i = 0; i < b->n_entries; i++)
+		n += b->entries[i].now.samples_kept;
+	return n;
 }
 
 uint64_t domain_book__lost(const struct domain_book *b, enum hs_loss cause)

@@ -10,6 +10,7 @@
 #define HEAPSONDE_DOMAINS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "user/collect/collect.h"
@@ -21,6 +22,7 @@ struct domain_entry {
 	uint32_t unique_id;
 	struct hs_domain now;
 	struct hs_domain before; /* at the previous domain_book__update */
+	double rate;             /* in force, or the last one; 0: not sampled */
 };
 
 struct domain_book;
@@ -40,6 +42,15 @@ int domain_book__update(struct domain_book *b, const struct attachment *a, pid_t
 /* The entries, by unique id; owned by b, valid until the next update. */
 size_t domain_book__entries(const struct domain_book *b, const struct domain_entry **out);
 
+/* How many domains have no entry any more; *sums: their counters. */
+size_t domain_book__folded(const struct domain_book *b, struct hs_counts *sums);
+
+/* Does the profile cover this domain, and is it there? */
+bool domain_entry__is_covered(const struct domain_entry *e);
+
+/* Have all domains that the profile covered terminated (and was there one)? */
+bool domain_book__all_gone(const struct domain_book *b);
+
 /*
  * Call each(ctx, domain, cause, n) for what was lost between the last two
  * updates; n in the unit of the cause. Stops at the first non-zero return and
@@ -48,6 +59,9 @@ size_t domain_book__entries(const struct domain_book *b, const struct domain_ent
 int domain_book__each_loss(const struct domain_book *b,
 			   int (*each)(void *ctx, uint32_t domain, enum hs_loss cause, uint64_t n),
 			   void *ctx);
+
+/* Samples kept, over all domains and the whole time. */
+uint64_t domain_book__samples(const struct domain_book *b);
 
 /* How much was lost by this cause, over all domains and the whole time. */
 uint64_t domain_book__lost(const struct domain_book *b, enum hs_loss cause);

@@ -3,19 +3,33 @@
 #include "user/track/pipeline.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+/* The last rate record of a domain. */
+struct domain_rate {
+	uint32_t domain; /* key */
+	struct hs_rec_rate rec;
+	UT_hash_handle hh;
+};
+
 int pipeline__init(struct pipeline *p, struct symbolizer *symbolizer, struct sink *sink,
-		   double rate)
+		   double rate, bool want_sites)
 {
 	int err;
 
 	memset(p, 0, sizeof(*p));
 	p->symbolizer = symbolizer;
 	p->sink = sink;
+	p->rate = rate;
 	err = stack_table__new(&p->stacks, symbolizer);
-	if (!err && rate > 0)
-		err = site_table__new(&p->sites, rate);
+	if (!err)
+		err = thread_table__new(&p->threads);
+	if (!err && want_sites)
+		err = site_table__new(&p->sites);
 	if (err)
 		pipeline__deinit(p);
 	return err;
@@ -23,10 +37,77 @@ int pipeline__init(struct pipeline *p, struct symbolizer *symbolizer, struct sin
 
 void pipeline__deinit(struct pipeline *p)
 {
+	struct domain_rate *r, *next;
+
+	HASH_ITER (hh, p->rates, r, next) {
+		HASH_DEL(p->rates, r);
+		free(r);
+	}
 	stack_table__free(p->stacks);
+	thread_table__free(p->threads);
 	site_table__free(p->sites);
 	memset(p, 0, sizeof(*p));
 }
+
+/* ---- rates ---- */
+
+static struct domain_rate *rate_of(const struct pipeline *p, uint32_t domain)
+{
+	struct domain_rate *r;
+
+	HASH_FIND(hh, p->rates, &domain, sizeof(domain), r);
+	return r;
+}
+
+double pipeline__rate_of(const struct pipeline *p, uint32_t domain)
+{
+	const struct domain_rate *r = rate_of(p, domain);
+
+	return r ? decode__rate(&r->rec) : p->rate;
+}
+
+static int learn_rate(struct pipeline *p, const struct hs_rec_rate *rec)
+{
+	struct domain_rate *r = rate_of(p, rec->h.domain);
+
+	if (!r) {
+		r = calloc(1, sizeof(*r));
+		if (!r)
+			return -ENOMEM;
+		r->domain = rec->h.domain;
+		HASH_ADD(hh, p->rates, domain, sizeof(r->domain), r);
+		if (!r->hh.tbl) {
+			free(r);
+			return -ENOMEM;
+		}
+	}
+	r->rec = *rec;
+	return 0;
+}
+
+static void forget_rate(struct pipeline *p, uint32_t domain)
+{
+	struct domain_rate *r = rate_of(p, domain);
+
+	if (!r)
+		return;
+	HASH_DEL(p->rates, r);
+	free(r);
+}
+
+int pipeline__tell_rates(const struct pipeline *p, struct sink *sink)
+{
+	for (const struct domain_rate *r = p->rates; r; r = r->hh.next) {
+		const struct hs_event event = { .type = HS_REC_RATE, .rate = &r->rec };
+		int err = sink->ops->event(sink, &event, NULL);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* ---- events ---- */
 
 static int on_stack(struct pipeline *p, const struct hs_event *event)
 {
@@ -38,7 +119,27 @@ static int on_stack(struct pipeline *p, const struct hs_event *event)
 		return err;
 	if (is_new)
 		return p->sink->ops->stack(p->sink, event, stack);
-	return p->sink->ops->stack_again ? p->sink->ops->stack_again(p->sink, event) : 0;
+	return p->sink->ops->stack_again ? p->sink->ops->stack_again(p->sink, event, stack) : 0;
+}
+
+static int on_thread(struct pipeline *p, const struct hs_record *h)
+{
+	int ret = thread_table__see(p->threads, h->tid, h->domain);
+
+	return ret > 0 ? p->sink->ops->thread(p->sink, h->tid, h->domain, h->time_ns) : ret;
+}
+
+static int on_alloc(struct pipeline *p, const struct hs_rec_alloc *rec, const struct stack **stack)
+{
+	p->n_allocs++;
+	if (rec->stack_hash) {
+		*stack = stack_table__find(p->stacks, rec->stack_hash);
+		if (!*stack)
+			p->stacks_unknown++;
+	}
+	if (!p->sites)
+		return 0;
+	return site_table__alloc(p->sites, rec, pipeline__rate_of(p, rec->h.domain), *stack);
 }
 
 int pipeline__event(void *ctx, const struct hs_event *event)
@@ -47,23 +148,26 @@ int pipeline__event(void *ctx, const struct hs_event *event)
 	struct pipeline *p = ctx;
 	int err = 0;
 
-	switch (event->type) {
-	case HS_REC_STACK:
+	if (event->type == HS_REC_STACK)
 		return on_stack(p, event);
+	if (p->sink->ops->thread)
+		err = on_thread(p, event->h);
+	if (err)
+		return err;
+	switch (event->type) {
 	case HS_REC_ALLOC:
-		p->n_allocs++;
-		if (event->alloc->stack_hash) {
-			stack = stack_table__find(p->stacks, event->alloc->stack_hash);
-			if (!stack)
-				p->stacks_unknown++;
-		}
-		if (p->sites)
-			err = site_table__alloc(p->sites, event->alloc, stack);
+		err = on_alloc(p, event->alloc, &stack);
 		break;
 	case HS_REC_DEALLOC:
 	case HS_REC_UNKNOWN:
 		if (p->sites)
 			site_table__end(p->sites, event->block->id, event->type == HS_REC_UNKNOWN);
+		break;
+	case HS_REC_RATE:
+		err = learn_rate(p, event->rate);
+		break;
+	case HS_REC_DOMAIN_TERMINATE:
+		forget_rate(p, event->h->domain);
 		break;
 	default:
 		break;

@@ -4,37 +4,55 @@
  *
  * In:   checked events, live (user/collect/collect.h) or from a capture
  *       (user/collect/capture.h).
- * Out:  the sink; the table of sites, if one is wanted.
+ * Out:  the sink; the table of sites, if one is wanted; the rate that is in force
+ *       in each domain.
  */
 #ifndef HEAPSONDE_PIPELINE_H
 #define HEAPSONDE_PIPELINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "user/decode/decode.h"
 #include "user/sinks/sink.h"
 #include "user/symbolize/symbolize.h"
 #include "user/track/sites.h"
+#include "user/track/threads.h"
+
+struct domain_rate;
 
 struct pipeline {
 	struct symbolizer *symbolizer; /* borrowed */
 	struct stack_table *stacks;
-	struct site_table *sites; /* NULL: not wanted */
-	struct sink *sink;        /* borrowed */
-	uint64_t n_allocs;        /* alloc records so far */
-	uint64_t stacks_unknown;  /* of these, whose stack was lost */
+	struct thread_table *threads;
+	struct site_table *sites;  /* NULL: not wanted */
+	struct sink *sink;         /* borrowed */
+	double rate;               /* of domains that have told no other */
+	struct domain_rate *rates; /* of those that have, until they terminate */
+	uint64_t n_allocs;         /* alloc records so far */
+	uint64_t stacks_unknown;   /* of these, whose stack was lost */
 };
 
 /*
- * rate: samples per word, for the table of sites; 0: no table. Errors: -ENOMEM.
+ * rate: that domains begin with, samples per word; > 0 if want_sites. want_sites:
+ * keep the table of sites. symbolizer and sink are borrowed. Errors: -ENOMEM.
  */
 int pipeline__init(struct pipeline *p, struct symbolizer *symbolizer, struct sink *sink,
-		   double rate);
+		   double rate, bool want_sites);
 
 /* A zeroed p is fine. */
 void pipeline__deinit(struct pipeline *p);
 
 /* Take in one event; ctx is the struct pipeline. Errors: -ENOMEM, the sink's. */
 int pipeline__event(void *ctx, const struct hs_event *event);
+
+/* The rate in force in a domain, samples per word, as its records have told it. */
+double pipeline__rate_of(const struct pipeline *p, uint32_t domain);
+
+/*
+ * For a sink that joins late: tell it the rate records of the domains that sample
+ * at another rate than the first. Errors: the sink's.
+ */
+int pipeline__tell_rates(const struct pipeline *p, struct sink *sink);
 
 #endif /* HEAPSONDE_PIPELINE_H */

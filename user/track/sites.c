@@ -31,18 +31,16 @@ struct live_block {
 };
 
 struct site_table {
-	double rate;
 	struct site_entry *sites;
 	struct live_block *blocks;
 };
 
-int site_table__new(struct site_table **out, double rate)
+int site_table__new(struct site_table **out)
 {
 	struct site_table *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
-	t->rate = rate;
 	*out = t;
 	return 0;
 }
@@ -95,11 +93,11 @@ static struct site_entry *entry_of(struct site_table *t, const struct stack *sta
 	return e;
 }
 
-int site_table__alloc(struct site_table *t, const struct hs_rec_alloc *rec,
+int site_table__alloc(struct site_table *t, const struct hs_rec_alloc *rec, double rate,
 		      const struct stack *stack)
 {
 	struct site_entry *e = entry_of(t, stack);
-	double words = (double)rec->n_samples / t->rate;
+	double words = (double)rec->n_samples / rate;
 	struct live_block *b;
 
 	if (!e)
@@ -137,6 +135,16 @@ void site_table__end(struct site_table *t, uint64_t id, bool is_unknown)
 		b->entry->site.unknown_words += b->words;
 	HASH_DEL(t->blocks, b);
 	free(b);
+}
+
+double site_table__live_words(const struct site_table *t)
+{
+	double words = 0;
+
+	for (const struct site_entry *e = t->sites; e; e = e->hh.next)
+		words += e->site.live_words;
+	/* Sums of fractions: what has been taken away again leaves a trace. */
+	return words > 0 ? words : 0;
 }
 
 static int by_words(struct site_entry *a, struct site_entry *b)

@@ -6,7 +6,8 @@
  * Out:  a table, biggest site first.
  *
  * A site is the innermost location of a stack. A sample stands for 1/rate words,
- * so a block's weight is n_samples / rate words, headers included.
+ * so a block's weight is n_samples / rate words, headers included, at the rate that
+ * was in force in its domain.
  */
 #ifndef HEAPSONDE_SITES_H
 #define HEAPSONDE_SITES_H
@@ -30,18 +31,24 @@ struct site {
 
 struct site_table;
 
-/* rate: the λ in force, samples per word. Errors: -ENOMEM. */
-int site_table__new(struct site_table **out, double rate);
+/* Errors: -ENOMEM. */
+int site_table__new(struct site_table **out);
 
 /* NULL is fine. */
 void site_table__free(struct site_table *t);
 
-/* A sampled block. stack: NULL if empty or lost. Errors: -ENOMEM. */
-int site_table__alloc(struct site_table *t, const struct hs_rec_alloc *rec,
+/*
+ * A sampled block. rate: the λ that it was sampled at, samples per word, > 0.
+ * stack: NULL if empty or lost. Errors: -ENOMEM.
+ */
+int site_table__alloc(struct site_table *t, const struct hs_rec_alloc *rec, double rate,
 		      const struct stack *stack);
 
 /* A block is dead (or, if is_unknown, its fate is). Unknown ids are passed over. */
 void site_table__end(struct site_table *t, uint64_t id, bool is_unknown);
+
+/* Words that live, over all sites, estimated; never negative. */
+double site_table__live_words(const struct site_table *t);
 
 /*
  * The n_max biggest sites by words allocated, to f, as a table for people.

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Threads and their domains: what is new is told, what is known is not; a number
+ * that the kernel uses again for another domain's thread is news; the table does not
+ * grow without end.
+ */
+#include "tests/unit/records_make.h"
+
+#include <malloc.h>
+
+#include "user/track/threads.h"
+
+static struct thread_table *table;
+
+static int setup(void **state)
+{
+	(void)state;
+	return thread_table__new(&table);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	thread_table__free(table);
+	return 0;
+}
+
+static void tells_news_only(void **state)
+{
+	(void)state;
+	assert_int_equal(thread_table__see(table, 10, 0), 1);
+	assert_int_equal(thread_table__see(table, 10, 0), 0);
+	assert_int_equal(thread_table__see(table, 11, 1), 1);
+	/* Two threads of one domain. */
+	assert_int_equal(thread_table__see(table, 12, 0), 1);
+	assert_int_equal(thread_table__see(table, 10, 0), 0);
+	assert_int_equal(thread_table__see(table, 11, 1), 0);
+	assert_int_equal(thread_table__see(table, 12, 0), 0);
+	assert_int_equal(thread_table__see(table, UINT32_MAX, UINT32_MAX), 1);
+	assert_int_equal(thread_table__see(table, UINT32_MAX, UINT32_MAX), 0);
+	thread_table__free(NULL);
+}
+
+static void tells_reuse(void **state)
+{
+	(void)state;
+	assert_int_equal(thread_table__see(table, 10, 1), 1);
+	assert_int_equal(thread_table__see(table, 11, 2), 1);
+	/* Thread 10 is gone, and the new thread 10 runs for domain 7. */
+	assert_int_equal(thread_table__see(table, 10, 7), 1);
+	assert_int_equal(thread_table__see(table, 10, 7), 0);
+	assert_int_equal(thread_table__see(table, 11, 2), 0);
+	assert_int_equal(thread_table__see(table, 10, 7), 0);
+	/* Back again is news again. */
+	assert_int_equal(thread_table__see(table, 10, 1), 1);
+}
+
+static void passes_over_no_thread(void **state)
+{
+	(void)state;
+	assert_int_equal(thread_table__see(table, 0, 0), 0);
+	assert_int_equal(thread_table__see(table, 0, 5), 0);
+	assert_int_equal(thread_table__see(table, 1, 0), 1);
+	assert_int_equal(thread_table__see(table, 0, 0), 0);
+	assert_int_equal(thread_table__see(table, 1, 0), 0);
+}
+
+static void is_bounded(void **state)
+{
+	size_t full;
+
+	(void)state;
+	for (uint32_t tid = 1; tid <= THREADS_MAX; tid++)
+		assert_int_equal(thread_table__see(table, tid, tid % 7), 1);
+	for (uint32_t tid = 1; tid <= THREADS_MAX; tid++)
+		assert_int_equal(thread_table__see(table, tid, tid % 7), 0);
+	full = mallinfo2().uordblks;
+	/* One too many: all are told again, the one that was seen last among them. */
+	assert_int_equal(thread_table__see(table, THREADS_MAX + 1, 1), 1);
+	assert_int_equal(thread_table__see(table, THREADS_MAX, THREADS_MAX % 7), 1);
+	assert_int_equal(thread_table__see(table, 1, 1), 1);
+	assert_int_equal(thread_table__see(table, 1, 1), 0);
+	assert_int_equal(thread_table__see(table, THREADS_MAX + 1, 1), 0);
+	for (uint32_t tid = 1; tid <= 5 * THREADS_MAX; tid++)
+		thread_table__see(table, tid, 1);
+	assert_true(mallinfo2().uordblks <= full + (1 << 20));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(tells_news_only, setup, teardown),
+		cmocka_unit_test_setup_teardown(tells_reuse, setup, teardown),
+		cmocka_unit_test_setup_teardown(passes_over_no_thread, setup, teardown),
+		cmocka_unit_test_setup_teardown(is_bounded, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A profile from its first step to its last; see profile.h. */
+#include "user/profile/profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "user/collect/collect.h"
+#include "user/sinks/json.h"
+
+uint64_t profile__now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+const char *end_reason__text(enum end_reason reason)
+{
+	switch (reason) {
+	case END_INTERRUPTED:
+		return "interrupted";
+	case END_DURATION:
+		return "duration";
+	case END_DOMAINS_GONE:
+		return "domains gone";
+	case END_TARGET_EXITED:
+		return "target exited";
+	case END_TARGET_EXECED:
+		return "target executed another program";
+	case END_ERROR:
+	case END_NONE:
+		break;
+	}
+	return "error";
+}
+
+/* Write object, which this takes over, to a sink. */
+static int write_json(struct sink *sink, json_t *object)
+{
+	int err;
+
+	if (!object)
+		return -ENOMEM;
+	err = sink->ops->json(sink, object);
+	json_decref(object);
+	return err;
+}
+
+/* ---- beginning ---- */
+
+static bool is_live(const struct sonde_domain_info *live, int n, uint32_t unique_id)
+{
+	for (int i = 0; i < n; i++)
+		if (live[i].unique_id == unique_id)
+			return true;
+	return false;
+}
+
+/* Are the domains there that were listed? */
+static int check_domains(const struct target *t, const struct attach_options *a,
+			 struct hs_error *err)
+{
+	struct sonde_domain_info *live = NULL;
+	int n, ret = 0;
+
+	if (!a->domains)
+		return 0;
+	n = target__domains(t, &live);
+	if (n < 0)
+		return hs_error__set(err, n, "cannot read the domains of PID %d: %s", t->pid,
+				     strerror(-n));
+	for (size_t i = 0; i < a->n_domains && !ret; i++)
+		if (!is_live(live, n, a->domains[i]))
+			ret = hs_error__set(err, -ENOENT,
+					    "PID %d has no domain %u (it has %d; `heapsonde list` "
+					    "shows how many)",
+					    t->pid, a->domains[i], n);
+	free(live);
+	return ret;
+}
+
+static int attach(struct profile *p, struct symbolizer *symbolizer, bool want_sites,
+		  struct hs_error *err)
+{
+	const struct attach_options *a = &p->options->attach;
+	int ret = domain_book__new(&p->book);
+
+	if (!ret)
+		ret = pipeline__init(&p->pipeline, symbolizer, p->sink, a->tier.rate, want_sites);
+	if (ret)
+		return hs_error__set(err, ret, "out of memory");
+	ret = attachment__new(&p->attachment, p->target, a, p->kernel, err);
+	if (ret)
+		return ret;
+	ret = collector__new(&p->collector, p->attachment, pipeline__event, &p->pipeline);
+	if (ret)
+		return hs_error__set(err, ret, "cannot read the ring buffer: %s", strerror(-ret));
+	p->begin_ns = profile__now_ns();
+	return 0;
+}
+
+int profile__begin(struct profile **out, const struct profile_options *options, struct target *t,
+		   const struct kernel_features *kernel, struct symbolizer *symbolizer,
+		   struct sink *sink, bool want_sites, struct hs_error *err)
+{
+	int ret = check_domains(t, &options->attach, err);
+	struct profile *p;
+
+	if (ret)
+		return ret;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return hs_error__set(err, -ENOMEM, "out of memory");
+	p->options = options;
+	p->kernel = kernel;
+	p->target = t;
+	p->sink = sink;
+	p->rate = options->attach.tier.rate;
+	p->n_rates = 1;
+	ret = attach(p, symbolizer, want_sites, err);
+	if (!ret) {
+		ret = profile__introduce(p, sink);
+		if (!ret)
+			ret = sink->ops->flush(sink);
+		if (ret)
+			hs_error__set(err, ret, "cannot write the output: %s", strerror(-ret));
+	}
+	if (ret) {
+		profile__free(p);
+		return ret;
+	}
+	*out = p;
+	return 0;
+}
+
+int profile__introduce(struct profile *p, struct sink *sink)
+{
+	const struct domain_entry *e;
+	size_t n = domain_book__entries(p->book, &e);
+	int ret = write_json(sink, profile_json__header(p));
+
+	if (!ret)
+		ret = write_json(sink, profile_json__profile(p));
+	/* Whoever has not yet gone over to the rate of the profile record: as far as
+	 * the records say which have been handed over, not as of now. */
+	for (size_t i = 0; i < n && !ret; i++, e++) {
+		double rate = pipeline__rate_of(&p->pipeline, e->unique_id);
+
+		if (domain_entry__is_covered(e) && rate > 0 && rate != p->rate)
+			ret = write_json(sink, profile_json__rate(p, e, rate));
+	}
+	return ret;
+}
+
+/* ---- running ---- */
+
+int profile__drain(struct profile *p)
+{
+	return collector__drain(p->collector);
+}
+
+static int drain_all(struct profile *p)
+{
+	int n;
+
+	do {
+		n = collector__drain(p->collector);
+	} while (n == COLLECT_BATCH);
+	return n < 0 ? n : 0;
+}
+
+static int on_loss(void *ctx, uint32_t domain, enum hs_loss cause, uint64_t n)
+{
+	struct profile *p = ctx;
+
+	if (!decode__loss_is_real(cause))
+		return 0;
+	return write_json(p->sink,
+			  json__loss(domain, decode__loss_name(cause), n, profile__now_ns()));
+}
+
+/* Read the counters and write what was lost since the last time. */
+static int count(struct profile *p)
+{
+	int ret = domain_book__update(p->book, p->attachment, p->target->pid);
+
+	return ret ? ret : domain_book__each_loss(p->book, on_loss, p);
+}
+
+int profile__tick(struct profile *p)
+{
+	int ret = count(p);
+
+	if (ret || p->state != PROFILE_SAMPLING)
+		return ret;
+	p->n_rates = attachment__settle(p->attachment);
+	if (domain_book__all_gone(p->book))
+		ret = profile__stop(p, END_DOMAINS_GONE);
+	return ret;
+}
+
+int profile__stop(struct profile *p, enum end_reason reason)
+{
+	int ret;
+
+	if (p->state != PROFILE_SAMPLING)
+		return -EALREADY;
+	p->state = PROFILE_STOPPED;
+	p->reason = reason;
+	attachment__stop_sampling(p->attachment);
+	/* What was sampled before comes before the record that says so. */
+	ret = drain_all(p);
+	if (!ret)
+		ret = write_json(p->sink, profile_json__profile(p));
+	return ret ? ret : p->sink->ops->flush(p->sink);
+}
+
+int profile__set_rate(struct profile *p, const struct tier_choice *tier, struct hs_error *err)
+{
+	int ret;
+
+	if (p->state != PROFILE_SAMPLING)
+		return hs_error__set(err, -EALREADY, "profile %u does not sample any more",
+				     p->options->attach.number);
+	ret = attachment__set_rate(p->attachment, tier, err);
+	if (ret)
+		return ret;
+	p->rate = tier->rate;
+	p->n_changes++;
+	p->n_rates++;
+	ret = write_json(p->sink, profile_json__profile(p));
+	return ret ? hs_error__set(err, ret, "cannot write the output: %s", strerror(-ret)) : 0;
+}
+
+/* ---- ending ---- */
+
+int profile__finish(struct profile *p, enum end_reason reason)
+{
+	int ret;
+
+	if (p->state == PROFILE_FINISHED)
+		return -EALREADY;
+	p->state = PROFILE_FINISHED;
+	if (!p->reason)
+		p->reason = reason;
+	attachment__detach(p->attachment);
+	ret = drain_all(p);
+	if (!ret)
+		ret = count(p);
+	if (!ret && domain_book__lost(p->book, HS_LOSS_EVENT_RING_FULL))
+		ret = untold__collect(p->attachment, p->target->pid, pipeline__event, &p->pipeline);
+	attachment__missed(p->attachment, &p->missed);
+	p->summary = profile_json__summary(p);
+	if (!ret)
+		ret = p->summary ? p->sink->ops->json(p->sink, p->summary) : -ENOMEM;
+	return ret ? ret : p->sink->ops->flush(p->sink);
+}
+
+void profile__free(struct profile *p)
+{
+	if (!p)
+		return;
+	collector__free(p->collector);
+	attachment__free(p->attachment);
+	pipeline__deinit(&p->pipeline);
+	domain_book__free(p->book);
+	json_decref(p->summary);
+	free(p);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The records of a profile that have no fixed form: header, profile, rate, summary.
+ *
+ * In:   the profile.
+ * Out:  JSON objects, for the sink. Members: docs/records.md.
+ */
+#include <time.h>
+
+#include "user/collect/collect.h"
+#include "user/profile/profile.h"
+#include "user/sinks/json.h"
+
+static json_int_t wall_offset_ns(void)
+{
+	struct timespec wall, mono;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	clock_gettime(CLOCK_MONOTONIC, &mono);
+	return ((json_int_t)wall.tv_sec - mono.tv_sec) * 1000000000 + (wall.tv_nsec - mono.tv_nsec);
+}
+
+json_t *profile_json__header(const struct profile *p)
+{
+	const struct attach_options *a = &p->options->attach;
+	const struct target *t = p->target;
+
+	return json_pack(
+		"{s:s, s:i, s:s, s:s, s:I, s:o, s:o, s:s, s:f, s:i, s:I, s:s, s:s, s:I, s:I}",
+		"type", "header", "version", 1, "heapsonde", HEAPSONDE_VERSION, "kernel",
+		p->kernel->release, "pid", (json_int_t)t->pid, "command", json__text(t->command),
+		"exe", json__text(t->exe), "ocaml", t->registry.ocaml_version, "rate", a->tier.rate,
+		"tier", (int)a->tier.tier, "stack_depth", (json_int_t)a->stack_depth, "track",
+		p->options->track, "clock", "CLOCK_MONOTONIC", "time", (json_int_t)p->begin_ns,
+		"wall_offset", wall_offset_ns());
+}
+
+static json_t *listed_domains(const struct attach_options *a)
+{
+	json_t *domains = json_array();
+
+	for (size_t i = 0; i < a->n_domains; i++)
+		json_array_append_new(domains, json_integer(a->domains[i]));
+	return domains;
+}
+
+json_t *profile_json__profile(const struct profile *p)
+{
+	const struct attach_options *a = &p->options->attach;
+	bool is_first = p->state == PROFILE_SAMPLING && !p->n_changes;
+	json_t *o = json_pack("{s:s, s:I, s:f, s:s, s:I}", "type", "profile", "profile",
+			      (json_int_t)a->number, "rate", p->rate, "state",
+			      p->state == PROFILE_SAMPLING ? "sampling" : "stopped", "time",
+			      (json_int_t)(is_first ? p->begin_ns : profile__now_ns()));
+
+	if (o && p->state != PROFILE_SAMPLING)
+		json_object_set_new(o, "reason", json_string(end_reason__text(p->reason)));
+	if (o && a->domains)
+		json_object_set_new(o, "domains", listed_domains(a));
+	return o;
+}
+
+json_t *profile_json__rate(const struct profile *p, const struct domain_entry *e, double rate)
+{
+	json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:f}", "type", "rate", "profile",
+			      (json_int_t)p->options->attach.number, "domain",
+			      (json_int_t)e->unique_id, "thread", (json_int_t)e->now.tid, "time",
+			      (json_int_t)profile__now_ns(), "rate", rate);
+
+	if (o && json__add_counts(o, "", &e->now.now)) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
+}
+
+json_t *profile_json__lost(const struct profile *p)
+{
+	json_t *lost = domain_book__losses_to_json(p->book, true);
+	const struct {
+		const char *name;
+		uint64_t n;
+	} ours[] = {
+		{ "missed_hits", p->missed },
+		{ "malformed", collector__malformed(p->collector) },
+		{ "stack_unknown", p->pipeline.stacks_unknown },
+	};
+
+	for (size_t i = 0; lost && i < sizeof(ours) / sizeof(ours[0]); i++)
+		if (ours[i].n)
+			json_object_set_new(lost, ours[i].name,
+					    json_integer((json_int_t)ours[i].n));
+	return lost;
+}
+
+json_t *profile_json__summary(const struct profile *p)
+{
+	return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "type", "summary", "reason",
+			 end_reason__text(p->reason), "time", (json_int_t)profile__now_ns(),
+			 "allocs", (json_int_t)p->pipeline.n_allocs, "domains",
+			 domain_book__to_json(p->book), "folded",
+			 domain_book__folded_to_json(p->book), "lost", profile_json__lost(p),
+			 "degraded", domain_book__losses_to_json(p->book, false));
+}

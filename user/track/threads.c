@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which domain an OS thread runs for; see threads.h. */
+#include "user/track/threads.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+struct thread_entry {
+	uint32_t tid; /* key */
+	uint32_t domain;
+	UT_hash_handle hh;
+};
+
+struct thread_table {
+	struct thread_entry *threads;
+	struct thread_entry *last; /* that was seen; most events come in runs */
+};
+
+int thread_table__new(struct thread_table **out)
+{
+	*out = calloc(1, sizeof(**out));
+	return *out ? 0 : -ENOMEM;
+}
+
+static void empty(struct thread_table *t)
+{
+	struct thread_entry *e, *next;
+
+	t->last = NULL;
+	HASH_ITER (hh, t->threads, e, next) {
+		HASH_DEL(t->threads, e);
+		free(e);
+	}
+}
+
+void thread_table__free(struct thread_table *t)
+{
+	if (!t)
+		return;
+	empty(t);
+	free(t);
+}
+
+static int add(struct thread_table *t, uint32_t tid, uint32_t domain)
+{
+	struct thread_entry *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return -ENOMEM;
+	e->tid = tid;
+	e->domain = domain;
+	HASH_ADD(hh, t->threads, tid, sizeof(e->tid), e);
+	if (!e->hh.tbl) {
+		free(e);
+		return -ENOMEM;
+	}
+	t->last = e;
+	return 1;
+}
+
+int thread_table__see(struct thread_table *t, uint32_t tid, uint32_t domain)
+{
+	struct thread_entry *e = t->last;
+
+	if (!tid)
+		return 0;
+	if (!e || e->tid != tid)
+		HASH_FIND(hh, t->threads, &tid, sizeof(tid), e);
+	if (!e) {
+		if (HASH_COUNT(t->threads) >= THREADS_MAX)
+			empty(t);
+		return add(t, tid, domain);
+	}
+	t->last = e;
+	if (e->domain == domain)
+		return 0;
+	e->domain = domain;
+	return 1;
+}
