@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A sink that never blocks; see consumer.h.
+ *
+ * The sink of the format writes into a stdio stream whose bytes are staged here. A
+ * record goes into the queue whole, when all of it has been staged, together with
+ * what had to be told before it.
+ */
+#include "user/sinks/consumer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "user/sinks/json.h"
+#include "user/sinks/outbox.h"
+#include "user/sinks/told.h"
+#include "user/track/threads.h"
+
+/* A rate record that found no room. */
+struct owed_rate {
+	uint32_t domain; /* key */
+	struct hs_rec_rate rec;
+	UT_hash_handle hh;
+};
+
+struct consumer {
+	struct sink base;
+	enum consumer_format format;
+	struct sink *inner; /* writes to the stage */
+	struct outbox *outbox;
+	uint64_t queue_bytes;
+
+	char *stage; /* the record in the making */
+	size_t n_stage, stage_room;
+
+	struct told stacks;
+	struct thread_table *threads; /* NULL: they can be made up from the output */
+	struct owed_rate *owed;
+	uint64_t n_dropped;
+	uint64_t n_untold; /* of these, not in a loss record yet */
+	int error;         /* of ours; the outbox has its own */
+	bool is_finished;
+};
+
+/* ---- the queue ---- */
+
+/* How badly a record wants in. */
+enum urgency { BULK, EVENT, VITAL, LAST };
+
+static bool has_room(const struct consumer *c, enum urgency urgency)
+{
+	uint64_t queued = outbox__queued(c->outbox);
+
+	switch (urgency) {
+	case BULK:
+		return queued < (c->n_untold ? c->queue_bytes / 2 : c->queue_bytes / 4 * 3);
+	case EVENT:
+		return queued < c->queue_bytes / 8 * 7;
+	case VITAL:
+		return queued < c->queue_bytes;
+	case LAST:
+		break;
+	}
+	return true;
+}
+
+static bool is_over(const struct consumer *c)
+{
+	return c->is_finished || c->error || outbox__error(c->outbox);
+}
+
+static void fail(struct consumer *c, int err)
+{
+	if (!c->error)
+		c->error = err;
+}
+
+static void leave_out(struct consumer *c)
+{
+	c->n_dropped++;
+	c->n_untold++;
+}
+
+/* What stdio calls to write: memory is all that can be short. */
+static ssize_t stage(void *cookie, const char *bytes, size_t n)
+{
+	struct consumer *c = cookie;
+
+	if (n > c->stage_room - c->n_stage) {
+		size_t room = 2 * (c->n_stage + n);
+		char *grown = realloc(c->stage, room);
+
+		if (!grown) {
+			errno = ENOMEM;
+			return 0;
+		}
+		c->stage = grown;
+		c->stage_room = room;
+	}
+	memcpy(c->stage + c->n_stage, bytes, n);
+	c->n_stage += n;
+	return (ssize_t)n;
+}
+
+/* Queue what has been staged, unless making it ended in err. */
+static void commit(struct consumer *c, int err)
+{
+	if (!err)
+		err = c->inner->ops->flush(c->inner);
+	if (!err)
+		err = outbox__put(c->outbox, c->stage, c->n_stage);
+	c->n_stage = 0;
+	if (err)
+		fail(c, err);
+}
+
+/* ---- what has to be told before a record ---- */
+
+static int tell_thread(struct consumer *c, const struct hs_record *h)
+{
+	int ret = thread_table__see(c->threads, h->tid, h->domain);
+
+	return ret > 0 ? c->inner->ops->thread(c->inner, h->tid, h->domain, h->time_ns) : ret;
+}
+
+static bool knows_stack(const struct consumer *c, uint64_t hash, uint32_t id)
+{
+	return told__has(&c->stacks, id) &&
+	       (c->format != CONSUMER_RAW || told__has_hash(&c->stacks, hash, id));
+}
+
+/* event: a stack record. */
+static int tell_stack(struct consumer *c, const struct hs_event *event, const struct stack *stack)
+{
+	const struct sink_ops *ops = c->inner->ops;
+	int err;
+
+	if (told__has(&c->stacks, stack->id))
+		err = ops->stack_again ? ops->stack_again(c->inner, event, stack) : 0;
+	else
+		err = ops->stack(c->inner, event, stack);
+	if (!err)
+		err = told__add(&c->stacks, stack->id);
+	if (!err && c->format == CONSUMER_RAW)
+		err = told__add_hash(&c->stacks, event->stack->hash, stack->id);
+	return err;
+}
+
+/* The stack of an allocation, as the record that was before our time or left out. */
+static int tell_stack_of(struct consumer *c, const struct hs_rec_alloc *alloc,
+			 const struct stack *stack)
+{
+	size_t size = sizeof(struct hs_rec_stack) + stack->depth * sizeof(uint64_t);
+	struct hs_rec_stack *rec;
+	struct hs_event event = { .type = HS_REC_STACK };
+	int err;
+
+	if (knows_stack(c, alloc->stack_hash, stack->id))
+		return 0;
+	rec = calloc(1, size);
+	if (!rec)
+		return -ENOMEM;
+	rec->h = alloc->h;
+	rec->h.type = HS_REC_STACK;
+	rec->h.size_bytes = (uint32_t)size;
+	rec->hash = alloc->stack_hash;
+	rec->depth = stack->depth;
+	for (uint32_t i = 0; i < stack->depth; i++)
+		rec->frames[i] = stack->frames[i].slot;
+	event.stack = rec;
+	err = tell_stack(c, &event, stack);
+	free(rec);
+	return err;
+}
+
+static int tell_event(struct consumer *c, const struct hs_event *event, const struct stack *stack)
+{
+	int err = c->threads ? tell_thread(c, event->h) : 0;
+
+	if (!err && stack && event->type == HS_REC_ALLOC)
+		err = tell_stack_of(c, event->alloc, stack);
+	return err ? err : c->inner->ops->event(c->inner, event, stack);
+}
+
+/* ---- rates that found no room ---- */
+
+static struct owed_rate *owed_of(const struct consumer *c, uint32_t domain)
+{
+	struct owed_rate *o;
+
+	HASH_FIND(hh, c->owed, &domain, sizeof(domain), o);
+	return o;
+}
+
+static void owe(struct consumer *c, const struct hs_rec_rate *rec)
+{
+	struct owed_rate *o = owed_of(c, rec->h.domain);
+
+	if (!o) {
+		o = calloc(1, sizeof(*o));
+		if (!o) {
+			fail(c, -ENOMEM);
+			return;
+		}
+		o->domain = rec->h.domain;
+		HASH_ADD(hh, c->owed, domain, sizeof(o->domain), o);
+		if (!o->hh.tbl) {
+			free(o);
+			fail(c, -ENOMEM);
+			return;
+		}
+	}
+	o->rec = *rec;
+}
+
+static void disown(struct consumer *c, struct owed_rate *o)
+{
+	if (!o)
+		return;
+	HASH_DEL(c->owed, o);
+	free(o);
+}
+
+static int tell_owed(struct consumer *c)
+{
+	struct owed_rate *o, *next;
+	int err = 0;
+
+	HASH_ITER (hh, c->owed, o, next) {
+		const struct hs_event event = { .type = HS_REC_RATE, .rate = &o->rec };
+
+		err = tell_event(c, &event, NULL);
+		if (err)
+			break;
+		disown(c, o);
+	}
+	return err;
+}
+
+static int tell_loss(struct consumer *c)
+{
+	struct timespec ts;
+	json_t *o;
+	int err;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	o = json__loss(UINT32_MAX, "output_full", c->n_untold,
+		       (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec);
+	if (!o)
+		return -ENOMEM;
+	err = c->inner->ops->json(c->inner, o);
+	json_decref(o);
+	c->n_untold = 0;
+	return err;
+}
+
+/* What was put off comes before a record that is let in. */
+static int settle(struct consumer *c, enum urgency urgency)
+{
+	int err = tell_owed(c);
+
+	if (!err && c->n_untold &&
+	    (urgency == LAST || outbox__queued(c->outbox) < c->queue_bytes / 2))
+		err = tell_loss(c);
+	return err;
+}
+
+/* ---- the sink ---- */
+
+/* The summary as this output gets it, a new reference; NULL if memory is short. */
+static json_t *with_dropped(json_t *summary, uint64_t n_dropped)
+{
+	json_t *own, *lost;
+
+	if (!n_dropped)
+		return json_incref(summary);
+	own = json_copy(summary);
+	lost = json_object_get(summary, "lost");
+	lost = json_is_object(lost) ? json_copy(lost) : json_object();
+	if (!own || !lost ||
+	    json_object_set_new(lost, "output_full", json_integer((json_int_t)n_dropped))) {
+		json_decref(lost);
+		json_decref(own);
+		return NULL;
+	}
+	json_object_set_new(own, "lost", lost);
+	return own;
+}
+
+static int consumer__json(struct sink *base, json_t *object)
+{
+	const char *type = json_string_value(json_object_get(object, "type"));
+	enum urgency urgency = type && !strcmp(type, "summary") ? LAST : VITAL;
+	struct consumer *c = (struct consumer *)base;
+	json_t *own;
+	int err;
+
+	if (is_over(c))
+		return 0;
+	if (!has_room(c, urgency)) {
+		leave_out(c);
+		return 0;
+	}
+	own = with_dropped(object, urgency == LAST ? c->n_dropped : 0);
+	err = own ? settle(c, urgency) : -ENOMEM;
+	commit(c, err ? err : c->inner->ops->json(c->inner, own));
+	json_decref(own);
+	return 0;
+}
+
+/* One that is left out is told with its next use, and not counted. */
+static int consumer__stack(struct sink *base, const struct hs_event *event,
+			   const struct stack *stack)
+{
+	struct consumer *c = (struct consumer *)base;
+	int err;
+
+	if (is_over(c) || !has_room(c, BULK))
+		return 0;
+	err = settle(c, BULK);
+	commit(c, err ? err : tell_stack(c, event, stack));
+	return 0;
+}
+
+static int consumer__stack_again(struct sink *base, const struct hs_event *event,
+				 const struct stack *stack)
+{
+	const struct consumer *c = (const struct consumer *)base;
+
+	return c->format == CONSUMER_RAW ? consumer__stack(base, event, stack) : 0;
+}
+
+static enum urgency urgency_of(const struct hs_event *event)
+{
+	switch (event->type) {
+	case HS_REC_ALLOC:
+		return BULK;
+	case HS_REC_RATE:
+		return VITAL;
+	default:
+		return EVENT;
+	}
+}
+
+static int consumer__event(struct sink *base, const struct hs_event *event,
+			   const struct stack *stack)
+{
+	struct consumer *c = (struct consumer *)base;
+	enum urgency urgency = urgency_of(event);
+	int err;
+
+	/* An exit is no line. */
+	if (is_over(c) || (event->type == HS_REC_EXIT && c->format == CONSUMER_JSONL))
+		return 0;
+	if (!has_room(c, urgency)) {
+		if (event->type == HS_REC_RATE) {
+			owe(c, event->rate);
+			return 0;
+		}
+		if (event->type == HS_REC_DOMAIN_TERMINATE)
+			disown(c, owed_of(c, event->h->domain));
+		leave_out(c);
+		return 0;
+	}
+	err = settle(c, urgency);
+	commit(c, err ? err : tell_event(c, event, stack));
+	return 0;
+}
+
+static int consumer__flush(struct sink *base)
+{
+	struct consumer *c = (struct consumer *)base;
+
+	if ((c->n_untold || c->owed) && !is_over(c) && has_room(c, BULK))
+		commit(c, settle(c, BULK));
+	outbox__push(c->outbox);
+	return 0;
+}
+
+static void consumer__free(struct sink *base)
+{
+	struct consumer *c = (struct consumer *)base;
+	struct owed_rate *o, *next;
+
+	HASH_ITER (hh, c->owed, o, next)
+		disown(c, o);
+	/* Closes the stream, which may stage what a failed record has left in it. */
+	sink__free(c->inner);
+	outbox__free(c->outbox);
+	thread_table__free(c->threads);
+	told__deinit(&c->stacks);
+	free(c->stage);
+	free(c);
+}
+
+static const struct sink_ops consumer_ops = {
+	.json = consumer__json,
+	.stack = consumer__stack,
+	.stack_again = consumer__stack_again,
+	.event = consumer__event,
+	/* Threads are made up here, for each consumer. */
+	.thread = NULL,
+	.flush = consumer__flush,
+	.free = consumer__free,
+};
+
+static int open_inner(struct consumer *c)
+{
+	const cookie_io_functions_t io = { .write = stage };
+	FILE *f = fopencookie(c, "w", io);
+
+	if (!f)
+		return -ENOMEM;
+	if (c->format == CONSUMER_RAW)
+		return raw_sink__new_file(&c->inner, f);
+	return jsonl_sink__new_file(&c->inner, f);
+}
+
+int consumer__new(struct sink **out, int fd, enum consumer_format format, size_t queue_bytes)
+{
+	struct consumer *c = calloc(1, sizeof(*c));
+	int err;
+
+	if (!c) {
+		close(fd);
+		return -ENOMEM;
+	}
+	c->base.ops = &consumer_ops;
+	c->format = format;
+	c->queue_bytes =
+		queue_bytes < CONSUMER_QUEUE_MIN_BYTES ? CONSUMER_QUEUE_MIN_BYTES : queue_bytes;
+	err = outbox__new(&c->outbox, fd, format == CONSUMER_JSONL);
+	if (!err)
+		err = open_inner(c);
+	/* A raw capture can say itself which thread runs for which domain. */
+	if (!err && format == CONSUMER_JSONL)
+		err = thread_table__new(&c->threads);
+	if (!err) {
+		commit(c, 0); /* the head of a raw capture */
+		err = c->error;
+	}
+	if (err) {
+		consumer__free(&c->base);
+		return err;
+	}
+	*out = &c->base;
+	return 0;
+}
+
+/* ---- what becomes of it ---- */
+
+int consumer__error(const struct sink *consumer)
+{
+	const struct consumer *c = (const struct consumer *)consumer;
+
+	return c->error ? c->error : outbox__error(c->outbox);
+}
+
+uint64_t consumer__dropped(const struct sink *consumer)
+{
+	return ((const struct consumer *)consumer)->n_dropped;
+}
+
+uint64_t consumer__written(const struct sink *consumer)
+{
+	return outbox__written(((const struct consumer *)consumer)->outbox);
+}
+
+uint64_t consumer__queued(const struct sink *consumer)
+{
+	return outbox__queued(((const struct consumer *)consumer)->outbox);
+}
+
+int consumer__finish(struct sink *consumer)
+{
+	struct consumer *c = (struct consumer *)consumer;
+
+	/* With a summary it has been told already. */
+	if (c->n_untold && !is_over(c))
+		commit(c, settle(c, LAST));
+	c->is_finished = true;
+	return outbox__finish(c->outbox);
+}
