@@ -12,7 +12,7 @@ load helpers
 @test "--help of heapsonde and of each command is on stdout, exit 0" {
   "$HEAPSONDE" --help >help.out 2>help.err
   local command
-  for command in list record stat version export; do
+  for command in list record stat version export start stop discard rate status follow; do
     grep -qw "$command" help.out
     "$HEAPSONDE" "$command" --help >"$command.out" 2>"$command.err"
     grep -qi usage "$command.out"

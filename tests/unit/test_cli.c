@@ -103,6 +103,35 @@ static void parses_durations(void **state)
 	assert_int_equal(n, 10);
 }
 
+static void shows_rates(void **state)
+{
+	static const struct {
+		double rate;
+		const char *text;
+	} cases[] = {
+		{ 1, "1" },
+		{ 0.5, "2^-1" },
+		{ 0x1p-20, "2^-20" },
+		{ 0x1p-60, "2^-60" },
+		{ 0.00037, "0.00037" },
+		{ 0.75, "0.75" },
+		{ 1e-6, "1e-06" },
+		{ 0, "0" },
+	};
+	char text[CLI_RATE_CHARS];
+	double back;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		cli__format_rate(cases[i].rate, text);
+		assert_string_equal(text, cases[i].text);
+		if (cases[i].rate > 0) {
+			assert_int_equal(cli__parse_rate(text, &back), 0);
+			assert_true(back == cases[i].rate);
+		}
+	}
+}
+
 /* Run a command in a process of its own; its output. Returns its exit status. */
 static int run_command(int (*cmd)(int, char **), char *arg, const char *out, const char *errors)
 {
@@ -220,11 +249,9 @@ static void prints_versions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parses_rates),
-		cmocka_unit_test(parses_sizes),
-		cmocka_unit_test(parses_durations),
-		cmocka_unit_test(lists_processes),
-		cmocka_unit_test(errors_have_their_status),
+		cmocka_unit_test(parses_rates),     cmocka_unit_test(parses_sizes),
+		cmocka_unit_test(parses_durations), cmocka_unit_test(shows_rates),
+		cmocka_unit_test(lists_processes),  cmocka_unit_test(errors_have_their_status),
 		cmocka_unit_test(prints_versions),
 	};
 

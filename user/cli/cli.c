@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -62,6 +63,24 @@ void cli__argp_one_line(struct argp_state *state)
 {
 	/* Without a stream argp neither prints its "Try …" nor exits. */
 	state->err_stream = NULL;
+}
+
+int cli__argp_pid(const struct argp_state *state, const char *arg)
+{
+	int pid;
+
+	if (cli__parse_positive(arg, INT32_MAX, &pid))
+		cli__argp_error(state, "not a PID: %s", arg);
+	return pid;
+}
+
+int cli__argp_profile(const struct argp_state *state, const char *arg)
+{
+	int id;
+
+	if (cli__parse_positive(arg, INT32_MAX, &id))
+		cli__argp_error(state, "not the number of a profile: %s", arg);
+	return id;
 }
 
 static error_t parse_json_only(int key, char *arg, struct argp_state *state)
@@ -239,4 +258,33 @@ int cli__parse_positive(const char *text, int max, int *out)
 		return -EINVAL;
 	*out = (int)value;
 	return 0;
+}
+
+/* ---- printing ---- */
+
+void cli__format_rate(double rate, char text[CLI_RATE_CHARS])
+{
+	int exponent;
+
+	if (rate > 0 && rate < 1 && frexp(rate, &exponent) == 0.5)
+		snprintf(text, CLI_RATE_CHARS, "2^%d", exponent - 1);
+	else
+		snprintf(text, CLI_RATE_CHARS, "%.6g", rate);
+}
+
+void cli__print_last_column(const char *text, int used)
+{
+	struct winsize w;
+	int room, i;
+
+	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) || w.ws_col <= used) {
+		puts(text);
+		return;
+	}
+	room = w.ws_col - used;
+	for (i = 0; text[i]; i++)
+		/* A byte that continues a character takes no column. */
+		if (((unsigned char)text[i] & 0xc0) != 0x80 && !room--)
+			break;
+	printf("%.*s\n", i, text);
 }

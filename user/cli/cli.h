@@ -26,6 +26,13 @@ int cmd_stat(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 int cmd_export(int argc, char **argv);
+int cmd_daemon(int argc, char **argv);
+int cmd_start(int argc, char **argv);
+int cmd_stop(int argc, char **argv);
+int cmd_discard(int argc, char **argv);
+int cmd_rate(int argc, char **argv);
+int cmd_status(int argc, char **argv);
+int cmd_follow(int argc, char **argv);
 
 /*
  * Make argp end in status 2 after a usage error (its own default is 64). To be
@@ -52,6 +59,17 @@ void cli__argp_error(const struct argp_state *state, const char *fmt, ...)
  * prints. argp_parse then returns an error instead of exiting.
  */
 void cli__argp_one_line(struct argp_state *state);
+
+/* The value of -p; ends as cli__argp_error does if it is none. */
+int cli__argp_pid(const struct argp_state *state, const char *arg);
+
+/* The number of a profile, as an argument; likewise. */
+int cli__argp_profile(const struct argp_state *state, const char *arg);
+
+/* The option --socket, of all commands that talk to the daemon; with user/client. */
+#define CLI_OPT_SOCKET 0x200
+#define CLI_SOCKET_HELP                                                                            \
+	"Where the daemon listens (default $HEAPSONDE_SOCKET, or " WIRE_SOCKET_DEFAULT ")"
 
 /*
  * The command line of a command that has no option but --json and takes no
@@ -95,5 +113,15 @@ int cli__parse_seconds(const char *text, double *out);
 
 /* A decimal integer, 1 <= value <= max. */
 int cli__parse_positive(const char *text, int max, int *out);
+
+/* A rate as people write it: "2^-20" for a power of two, else six digits. */
+#define CLI_RATE_CHARS 32
+void cli__format_rate(double rate, char text[CLI_RATE_CHARS]);
+
+/*
+ * Print the last column of a line that is `used` columns wide so far: as ps does,
+ * cut at the terminal's edge, whole where there is none.
+ */
+void cli__print_last_column(const char *text, int used);
 
 #endif /* HEAPSONDE_CLI_H */

@@ -7,24 +7,18 @@
 
 #include "user/cli/cli.h"
 #include "user/cli/record.h"
+#include "user/cli/record_daemon.h"
+#include "user/cli/record_notes.h"
 
 /* Notes for people, on stderr: why it ended, what was lost, the table of sites. */
 static void print_end(const struct session *s)
 {
-	json_t *lost = domain_book__losses_to_json(s->book, true);
-	const char *cause;
-	json_t *n;
+	json_t *lost = profile_json__lost(s->profile);
 
-	if (s->reason == END_TARGET_EXITED && !s->child)
-		fprintf(stderr, "heapsonde: PID %d has ended\n", s->target->pid);
-	if (s->reason == END_TARGET_EXECED)
-		fprintf(stderr, "heapsonde: PID %d runs another program now\n", s->target->pid);
-	json_object_foreach (lost, cause, n)
-		fprintf(stderr, "heapsonde: lost %s: %lld\n", cause,
-			(long long)json_integer_value(n));
+	record_notes__print(end_reason__text(s->profile->reason), s->target->pid, s->child, lost);
 	json_decref(lost);
-	if (s->pipeline.sites)
-		site_table__print(s->pipeline.sites, stderr, s->options->top);
+	if (s->profile->pipeline.sites)
+		site_table__print(s->profile->pipeline.sites, stderr, s->options->top);
 }
 
 int cmd_record(int argc, char **argv)
@@ -37,6 +31,10 @@ int cmd_record(int argc, char **argv)
 	status = record_options__parse(&options, argc, argv);
 	if (status)
 		goto out;
+	if (record_daemon__is_wanted(options.socket)) {
+		status = record_daemon__run(&options);
+		goto out;
+	}
 	if (session__begin(&session, &options, &err)) {
 		status = cli__die(&err);
 		session__free(&session);

@@ -7,25 +7,16 @@
  */
 #include <argp.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "user/attach/attach.h"
 #include "user/cli/cli.h"
+#include "user/cli/record_daemon.h"
+#include "user/cli/stat.h"
 #include "user/track/domains.h"
-
-#define HEADER_EVERY 20 /* lines */
-
-struct options {
-	pid_t pid;
-	double interval_s;
-	int count; /* 0: until interrupted */
-};
 
 struct stat_session {
 	struct target *target;
@@ -37,22 +28,23 @@ struct stat_session {
 
 static const struct argp_option option_list[] = {
 	{ "pid", 'p', "PID", 0, "The process", 0 },
+	{ "socket", CLI_OPT_SOCKET, "PATH", 0, RECORD_DAEMON_SOCKET_HELP, 0 },
 	{ 0 },
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct options *o = state->input;
-	int pid;
+	struct stat_options *o = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
 		cli__argp_one_line(state);
 		return 0;
 	case 'p':
-		if (cli__parse_positive(arg, INT32_MAX, &pid))
-			cli__argp_error(state, "not a PID: %s", arg);
-		o->pid = pid;
+		o->pid = cli__argp_pid(state, arg);
+		return 0;
+	case CLI_OPT_SOCKET:
+		o->socket = arg;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (state->arg_num == 0 && cli__parse_seconds(arg, &o->interval_s))
@@ -71,7 +63,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static int begin(struct stat_session *s, const struct options *o, struct hs_error *err)
+static int begin(struct stat_session *s, const struct stat_options *o, struct hs_error *err)
 {
 	const struct attach_options attach = { .counters_only = true };
 	struct kernel_features kernel;
@@ -91,12 +83,6 @@ static int begin(struct stat_session *s, const struct options *o, struct hs_erro
 	return attachment__new(&s->attachment, s->target, &attach, &kernel, err);
 }
 
-static void print_heading(void)
-{
-	printf("%8s %-10s %14s %14s %14s %8s %8s\n", "DOMAIN", "STATE", "MINOR-WORDS",
-	       "PROMOTED-WORDS", "MAJOR-WORDS", "MINOR-GC", "MAJOR-GC");
-}
-
 /* One line per domain that did something or is alive. */
 static void print_interval(struct stat_session *s)
 {
@@ -104,7 +90,8 @@ static void print_interval(struct stat_session *s)
 	size_t n = domain_book__entries(s->book, &e);
 
 	for (size_t i = 0; i < n; i++, e++) {
-		const struct hs_counts *now = &e->now.now, *before = &e->before.now;
+		const struct hs_counts *before = &e->before.now;
+		struct stat_line line = { .domain = e->unique_id };
 
 		/* In the first interval of a domain count from its first event. */
 		if (!(e->before.flags & HS_DOMAIN_BASED))
@@ -113,17 +100,9 @@ static void print_interval(struct stat_session *s)
 			continue;
 		if (e->now.flags & HS_DOMAIN_TERMINATED && e->before.flags & HS_DOMAIN_TERMINATED)
 			continue;
-		if (s->n_lines++ % HEADER_EVERY == 0)
-			print_heading();
-		/* major_words holds the promoted ones; a column shows the direct ones. */
-		printf("%8" PRIu32 " %-10s %14llu %14llu %14llu %8llu %8llu\n", e->unique_id,
-		       e->now.flags & HS_DOMAIN_TERMINATED ? "terminated" : "alive",
-		       now->minor_words - before->minor_words,
-		       now->promoted_words - before->promoted_words,
-		       now->major_words - now->promoted_words -
-			       (before->major_words - before->promoted_words),
-		       now->minor_collections - before->minor_collections,
-		       now->major_collections - before->major_collections);
+		line.is_terminated = e->now.flags & HS_DOMAIN_TERMINATED;
+		line.added = stat__difference(&e->now.now, before);
+		stat_columns__print(&line, &s->n_lines);
 	}
 }
 
@@ -148,7 +127,7 @@ static int wait_until(struct stat_session *s, const struct timespec *until)
 	}
 }
 
-static int run(struct stat_session *s, const struct options *o, struct hs_error *err)
+static int run(struct stat_session *s, const struct stat_options *o, struct hs_error *err)
 {
 	struct timespec until;
 	int go_on = 1;
@@ -165,9 +144,8 @@ static int run(struct stat_session *s, const struct options *o, struct hs_error 
 		if (domain_book__update(s->book, s->attachment, s->target->pid))
 			return hs_error__set(err, -ENOMEM, "out of memory");
 		print_interval(s);
-		if (fflush(stdout))
-			return hs_error__set(err, -errno, "cannot write the output: %s",
-					     strerror(errno));
+		if (stat_columns__flush(err))
+			return -EIO;
 	}
 	return 0;
 }
@@ -189,7 +167,7 @@ int cmd_stat(int argc, char **argv)
 		NULL,
 		NULL
 	};
-	struct options o = { 0 };
+	struct stat_options o = { 0 };
 	struct stat_session s = { .signal_fd = -1 };
 	struct hs_error err;
 	int status = 0;
@@ -200,6 +178,8 @@ int cmd_stat(int argc, char **argv)
 		o.interval_s = 1.0;
 		o.count = 1;
 	}
+	if (record_daemon__is_wanted(o.socket))
+		return stat_daemon__run(&o);
 	if (begin(&s, &o, &err) || run(&s, &o, &err))
 		status = cli__die(&err);
 	attachment__free(s.attachment);
