@@ -18,6 +18,13 @@ static const struct {
 	{ "list", cmd_list, "processes that can be attached to" },
 	{ "record", cmd_record, "write sampled allocations and lifetimes of a process" },
 	{ "stat", cmd_stat, "allocation and collection counters of each domain" },
+	{ "daemon", cmd_daemon, "hold profiles for other commands and users" },
+	{ "start", cmd_start, "begin a profile in the daemon" },
+	{ "stop", cmd_stop, "end the sampling of a profile; its blocks are followed on" },
+	{ "discard", cmd_discard, "forget a profile, and finish its output" },
+	{ "rate", cmd_rate, "sample at another rate" },
+	{ "status", cmd_status, "the profiles of the daemon" },
+	{ "follow", cmd_follow, "write the records of a profile as they come" },
 	{ "export", cmd_export, "make other formats from a raw capture" },
 	{ "version", cmd_version, "versions, and what this kernel offers" },
 };

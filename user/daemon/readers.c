@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See readers.h. */
+#include "user/daemon/readers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+/* How long an output may take for what waits in its queue. */
+#define FINISH_US 5000000
+
+struct reader {
+	struct reader *next;
+	struct readers *all;
+	struct sink *consumer;
+	bool is_output;
+	bool is_done;             /* its thread has ended */
+	sd_event_source *hang_up; /* of a follower */
+	sd_event_source *written; /* while finishing */
+};
+
+struct readers {
+	struct sink *fanout; /* borrowed */
+	sd_event *loop;      /* borrowed */
+	struct reader *list;
+	sd_event_source *deadline;
+	int output_error; /* that no consumer knows: the time ran out */
+	void (*done)(void *ctx);
+	void *ctx;
+};
+
+int readers__new(struct readers **out, struct sink *fanout, sd_event *loop)
+{
+	struct readers *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	r->fanout = fanout;
+	r->loop = loop;
+	*out = r;
+	return 0;
+}
+
+/* The sources go before the descriptor that they watch. */
+static void reader__free(struct reader *reader)
+{
+	fanout__remove(reader->all->fanout, reader->consumer);
+	sd_event_source_disable_unref(reader->hang_up);
+	sd_event_source_disable_unref(reader->written);
+	sink__free(reader->consumer);
+	free(reader);
+}
+
+void readers__free(struct readers *r)
+{
+	if (!r)
+		return;
+	sd_event_source_disable_unref(r->deadline);
+	while (r->list) {
+		struct reader *reader = r->list;
+
+		r->list = reader->next;
+		reader__free(reader);
+	}
+	free(r);
+}
+
+static void unlink_and_free(struct reader *reader)
+{
+	struct reader **at = &reader->all->list;
+
+	while (*at != reader)
+		at = &(*at)->next;
+	*at = reader->next;
+	reader__free(reader);
+}
+
+/* ---- coming and going ---- */
+
+static int add(struct readers *r, int fd, enum consumer_format format, struct reader **out)
+{
+	struct reader *reader = calloc(1, sizeof(*reader));
+	int ret;
+
+	if (!reader) {
+		close(fd);
+		return -ENOMEM;
+	}
+	ret = consumer__new(&reader->consumer, fd, format, CONSUMER_QUEUE_BYTES);
+	if (ret) {
+		free(reader);
+		return ret;
+	}
+	reader->all = r;
+	reader->next = r->list;
+	r->list = reader;
+	*out = reader;
+	return 0;
+}
+
+int readers__add_output(struct readers *r, int fd, enum consumer_format format)
+{
+	struct reader *reader;
+	int ret = add(r, fd, format, &reader);
+
+	if (ret)
+		return ret;
+	reader->is_output = true;
+	return fanout__add(r->fanout, reader->consumer);
+}
+
+static struct reader *find(struct readers *r, const struct sink *consumer)
+{
+	struct reader *reader = r->list;
+
+	while (reader && reader->consumer != consumer)
+		reader = reader->next;
+	return reader;
+}
+
+static void check_done(struct readers *r);
+
+static int on_hang_up(sd_event_source *source, int fd, uint32_t events, void *ctx)
+{
+	struct reader *reader = ctx;
+	struct readers *r = reader->all;
+
+	(void)source;
+	(void)fd;
+	(void)events;
+	unlink_and_free(reader);
+	check_done(r);
+	return 0;
+}
+
+int readers__add_follower(struct readers *r, int fd, struct sink **consumer)
+{
+	struct reader *reader;
+	int ret = add(r, fd, CONSUMER_JSONL, &reader);
+
+	if (ret)
+		return ret;
+	/* Its thread waits in write, not we. */
+	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK))
+		ret = -errno;
+	if (!ret)
+		ret = sd_event_add_io(r->loop, &reader->hang_up, fd, EPOLLRDHUP, on_hang_up,
+				      reader);
+	if (ret < 0) {
+		unlink_and_free(reader);
+		return ret;
+	}
+	*consumer = reader->consumer;
+	return 0;
+}
+
+int readers__join(struct readers *r, struct sink *consumer)
+{
+	return fanout__add(r->fanout, consumer);
+}
+
+void readers__drop(struct readers *r, struct sink *consumer)
+{
+	struct reader *reader = find(r, consumer);
+
+	if (reader)
+		unlink_and_free(reader);
+}
+
+/* ---- the end ---- */
+
+/* May free r, in the callback. */
+static void check_done(struct readers *r)
+{
+	void (*done)(void *) = r->done;
+
+	if (!done)
+		return;
+	for (const struct reader *reader = r->list; reader; reader = reader->next)
+		if (!reader->is_done)
+			return;
+	r->done = NULL;
+	done(r->ctx);
+}
+
+static int on_written(sd_event_source *source, int fd, uint32_t events, void *ctx)
+{
+	struct reader *reader = ctx;
+
+	(void)fd;
+	(void)events;
+	sd_event_source_set_enabled(source, SD_EVENT_OFF);
+	reader->is_done = true;
+	check_done(reader->all);
+	return 0;
+}
+
+static int on_deadline(sd_event_source *source, uint64_t us, void *ctx)
+{
+	struct readers *r = ctx;
+
+	(void)source;
+	(void)us;
+	for (struct reader *reader = r->list; reader; reader = reader->next) {
+		if (reader->is_output && !reader->is_done)
+			r->output_error = -ETIMEDOUT;
+		reader->is_done = true;
+	}
+	check_done(r);
+	return 0;
+}
+
+int readers__finish(struct readers *r, void (*done)(void *ctx), void *ctx)
+{
+	int ret = sd_event_add_time_relative(r->loop, &r->deadline, CLOCK_MONOTONIC, FINISH_US, 0,
+					     on_deadline, r);
+
+	for (struct reader *reader = r->list; reader && ret >= 0; reader = reader->next) {
+		int fd = consumer__finish(reader->consumer);
+
+		/* One that cannot be waited for is given up. */
+		if (fd < 0 ||
+		    sd_event_add_io(r->loop, &reader->written, fd, EPOLLIN, on_written, reader) < 0)
+			reader->is_done = true;
+	}
+	if (ret < 0)
+		return ret;
+	r->done = done;
+	r->ctx = ctx;
+	check_done(r);
+	return 0;
+}
+
+/* ---- what became of them ---- */
+
+size_t readers__n_followers(const struct readers *r)
+{
+	size_t n = 0;
+
+	for (const struct reader *reader = r->list; reader; reader = reader->next)
+		n += !reader->is_output;
+	return n;
+}
+
+static const struct reader *output_of(const struct readers *r)
+{
+	const struct reader *reader = r->list;
+
+	while (reader && !reader->is_output)
+		reader = reader->next;
+	return reader;
+}
+
+bool readers__has_output(const struct readers *r)
+{
+	return output_of(r);
+}
+
+uint64_t readers__output_bytes(const struct readers *r)
+{
+	const struct reader *output = output_of(r);
+
+	return output ? consumer__written(output->consumer) : 0;
+}
+
+int readers__output_error(const struct readers *r)
+{
+	const struct reader *output = output_of(r);
+	int err = output ? consumer__error(output->consumer) : 0;
+
+	return err ? err : r->output_error;
+}
+
+uint64_t readers__output_dropped(const struct readers *r)
+{
+	const struct reader *output = output_of(r);
+
+	return output ? consumer__dropped(output->consumer) : 0;
+}
