@@ -11,6 +11,9 @@
  */
 #define CAML_INTERNALS
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "sonde.h"
 #include "probes.h"
 
@@ -18,6 +21,11 @@
 #include <caml/version.h>
 
 #define PROBES __attribute__((section(".probes"), used))
+
+/* What holds probe sites stands together; the linker makes the symbols. */
+#define SITES __attribute__((section("sonde_sites"), noinline))
+extern const char __start_sonde_sites[] __attribute__((visibility("hidden")));
+extern const char __stop_sonde_sites[] __attribute__((visibility("hidden")));
 
 /* Counted up by the kernel while attached. Aligned so that all tiers can be
    tested a word at a time. */
@@ -87,8 +95,39 @@ int sonde_gc_up(enum sonde_gc_probe probe)
   return is_up(&sonde_sem_gc[probe], &inherited_gc[probe]);
 }
 
+/* The breakpoints are in copies of our pages that fork has copied once more. Without
+   them the child has the file's pages again, as if nobody had ever attached, and
+   the kernel puts breakpoints in, and counts them, when somebody attaches to the
+   child: into a page that has one already it would not. */
+static int take_out_breakpoints(void)
+{
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  uintptr_t start = (uintptr_t)__start_sonde_sites & ~(page - 1);
+  uintptr_t stop = ((uintptr_t)__stop_sonde_sites + page - 1) & ~(page - 1);
+
+  return madvise((void *)start, stop - start, MADV_DONTNEED);
+}
+
+/* Is anything counted, by whomever? */
+static int is_any_counted(void)
+{
+  uint32_t any = 0;
+  for (int k = 0; k < SONDE_TIERS; k++) any |= sonde_sem_alloc[k];
+  for (int i = 0; i < SONDE_STACK_CLASSES; i++) any |= sonde_sem_stack[i];
+  for (int i = 0; i < SONDE_GC_PROBES; i++) any |= sonde_sem_gc[i];
+  return any != 0;
+}
+
 void sonde_after_fork_in_child(void)
 {
+  /* Only what was attached to is certain to be pages of a file: of other memory
+     (a program that has moved its code to huge pages) nothing would be left. */
+  if (is_any_counted() && take_out_breakpoints() == 0) {
+    for (int k = 0; k < SONDE_TIERS; k++) sonde_sem_alloc[k] = 0;
+    for (int i = 0; i < SONDE_STACK_CLASSES; i++) sonde_sem_stack[i] = 0;
+    for (int i = 0; i < SONDE_GC_PROBES; i++) sonde_sem_gc[i] = 0;
+    sonde_registry.semaphore = 0;
+  }
   for (int k = 0; k < SONDE_TIERS; k++)
     inherited_alloc[k] = sonde_sem_alloc[k];
   for (int i = 0; i < SONDE_STACK_CLASSES; i++)
@@ -98,7 +137,7 @@ void sonde_after_fork_in_child(void)
 }
 
 /* One site per tier: each has its own semaphore and its own observers. */
-void sonde_fire_alloc(int tier, struct sonde_sample *s, size_t bytes)
+SITES void sonde_fire_alloc(int tier, struct sonde_sample *s, size_t bytes)
 {
   if (!is_up(&sonde_sem_alloc[tier], &inherited_alloc[tier])) return;
 
@@ -114,7 +153,7 @@ void sonde_fire_alloc(int tier, struct sonde_sample *s, size_t bytes)
 #undef TIER
 }
 
-void sonde_fire_gc(enum sonde_gc_probe probe, struct sonde_gc *gc)
+SITES void sonde_fire_gc(enum sonde_gc_probe probe, struct sonde_gc *gc)
 {
 #define GC_PROBE(id, index, name)                                              \
   case id:                                                                     \
@@ -136,7 +175,7 @@ void sonde_fire_gc(enum sonde_gc_probe probe, struct sonde_gc *gc)
 
 /* Sites that are never executed: an observer attaches to them only to raise
    their semaphores. */
-__attribute__((used, noinline)) static void never_executed(void)
+SITES __attribute__((used)) static void never_executed(void)
 {
 #define NEVER(name, sem)                                                       \
   __asm__ volatile(SONDE_SITE_BYTES SONDE_NOTE(name, sem, ""));
