@@ -19,34 +19,63 @@ static __always_inline __u32 profile_flags(void)
 	return *(volatile __u32 *)&profile.flags;
 }
 
+/*
+ * Is the process still the one that its user may have profiled? It may have executed
+ * the same program again with the rights of another (sudo): same PID, same file, so
+ * the probes are still attached until user space notices.
+ */
+static __always_inline bool user_is_right(void)
+{
+	return !(profile_flags() & HS_PROFILE_ONE_USER) ||
+	       (__u32)bpf_get_current_uid_gid() == profile.uid;
+}
+
 static __always_inline __u32 current_tgid(void)
 {
 	return bpf_get_current_pid_tgid() >> 32;
 }
 
-/*
- * The entry of a domain, made if there is none. A domain met for the first time
- * is covered if the profile covers all; listed ones were entered by user space,
- * children of a covered one by the spawn probe. NULL: no room, counted.
- */
-static __always_inline struct hs_domain *domain_get(__u32 unique_id, __u32 domain_id)
+/* The entry of a domain, or NULL: it is not known yet. */
+static __always_inline struct hs_domain *domain_find(__u32 unique_id)
 {
 	struct hs_domain_key key = { .tgid = current_tgid(), .unique_id = unique_id };
-	struct hs_domain *d;
 
+	return bpf_map_lookup_elem(&domains, &key);
+}
+
+/*
+ * Make an entry. A domain met for the first time is covered if the profile covers
+ * all, or its parent: those that there were at the start were entered by user space,
+ * so this one has come since. NULL: no room, counted.
+ */
+static __always_inline struct hs_domain *domain_new(const struct sonde_gc *gc)
+{
+	struct hs_domain_key key = { .tgid = current_tgid(), .unique_id = gc->unique_id };
+	struct hs_domain *d, *parent;
+
+	bpf_map_update_elem(&domains, &key, (void *)&new_domain, BPF_NOEXIST);
 	d = bpf_map_lookup_elem(&domains, &key);
 	if (!d) {
-		bpf_map_update_elem(&domains, &key, (void *)&new_domain, BPF_NOEXIST);
-		d = bpf_map_lookup_elem(&domains, &key);
-		if (!d) {
-			__sync_fetch_and_add(&lost_anywhere[HS_LOSS_DOMAINS_FULL], 1);
-			return NULL;
-		}
-		d->domain_id = domain_id;
-		if (profile_flags() & HS_PROFILE_ALL_DOMAINS)
-			d->flags |= HS_DOMAIN_COVERED;
+		__sync_fetch_and_add(&lost_anywhere[HS_LOSS_DOMAINS_FULL], 1);
+		return NULL;
 	}
-	d->tid = (__u32)bpf_get_current_pid_tgid();
+	d->domain_id = gc->domain_id;
+	parent = domain_find(gc->parent_unique_id);
+	if (profile_flags() & HS_PROFILE_ALL_DOMAINS ||
+	    (parent && parent->flags & HS_DOMAIN_COVERED))
+		d->flags |= HS_DOMAIN_COVERED;
+	return d;
+}
+
+/* The entry of the domain that fires a GC probe. NULL: no room, counted. */
+static __always_inline struct hs_domain *domain_get(const struct sonde_gc *gc)
+{
+	struct hs_domain *d = domain_find(gc->unique_id);
+
+	if (!d)
+		d = domain_new(gc);
+	if (d)
+		d->tid = (__u32)bpf_get_current_pid_tgid();
 	return d;
 }
 

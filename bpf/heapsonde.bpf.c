@@ -33,11 +33,13 @@ int hs_nothing(struct pt_regs *ctx)
 static __always_inline struct hs_domain *gc_read(struct pt_regs *ctx, struct sonde_gc *gc)
 {
 	NO_PRIVATE_STACK(ctx);
+	if (!user_is_right())
+		return NULL;
 	if (bpf_probe_read_user(gc, sizeof(*gc), (void *)PT_REGS_PARM1(ctx))) {
 		__sync_fetch_and_add(&lost_anywhere[HS_LOSS_READ_FAILED], 1);
 		return NULL;
 	}
-	return domain_get(gc->unique_id, gc->domain_id);
+	return domain_get(gc);
 }
 
 /* And most go on with: its counters up to date, its rate the one that is wanted. */
@@ -110,18 +112,12 @@ int hs_compact(struct pt_regs *ctx)
 SEC("uprobe")
 int hs_domain_spawn(struct pt_regs *ctx)
 {
-	struct hs_domain_key parent_key = { .tgid = current_tgid() };
-	struct hs_domain *d, *parent;
+	struct hs_domain *d;
 	struct sonde_gc gc;
 
 	d = gc_read(ctx, &gc);
 	if (!d)
 		return 0;
-	/* A domain joins the profile of the domain that spawned it. */
-	parent_key.unique_id = gc.parent_unique_id;
-	parent = bpf_map_lookup_elem(&domains, &parent_key);
-	if (parent && parent != d && parent->flags & HS_DOMAIN_COVERED)
-		d->flags |= HS_DOMAIN_COVERED;
 	counts_take(d, &gc);
 	domain_tell(d, &gc, HS_REC_DOMAIN_SPAWN);
 	rate_update(d, &gc);

@@ -82,15 +82,17 @@ static __always_inline int sample_fire(__u64 at)
 	__u32 depth;
 	__u64 kept;
 
-	if (*(volatile bool *)&stopped)
+	if (*(volatile bool *)&stopped || !user_is_right())
 		return 0;
 	if (bpf_probe_read_user(&s, sizeof(s), (void *)at)) {
 		__sync_fetch_and_add(&lost_anywhere[HS_LOSS_READ_FAILED], 1);
 		return 0;
 	}
-	d = domain_get(s.unique_id, s.domain_id);
+	/* One that no GC probe has fired for does not sample yet. */
+	d = domain_find(s.unique_id);
 	if (!d || !domain_samples(d))
 		return 0;
+	d->tid = (__u32)bpf_get_current_pid_tgid();
 	if (!sample_is_sane(&s)) {
 		domain_lost(d, HS_LOSS_READ_FAILED, 1);
 		return 0;

@@ -13,6 +13,7 @@
 #define HS_PROFILE_SAMPLING 1u    /* report allocations */
 #define HS_PROFILE_LIFETIMES 2u   /* follow the sampled blocks */
 #define HS_PROFILE_ALL_DOMAINS 4u /* cover domains that are not listed */
+#define HS_PROFILE_ONE_USER 8u    /* only while the process is of user `uid` */
 
 /* A sampling rate: 2^-tier * keep_p / 2^32 samples per word. */
 struct hs_rate {
@@ -39,11 +40,13 @@ struct hs_profile {
 	__u32 heaps;    /* bit h: report blocks born in enum hs_heap h */
 	__u32 sources;  /* bit s: report blocks of enum sonde_source s */
 	__u32 rate_seq; /* the newest rate, in rates[rate_seq % HS_RATES] */
+	__u32 uid;      /* if HS_PROFILE_ONE_USER */
+	__u32 reserved;
 	struct hs_rate rates[HS_RATES];
 };
 
 _Static_assert(sizeof(struct hs_rate) == 16, "hs rate");
-_Static_assert(sizeof(struct hs_profile) == 24 + 16 * HS_RATES, "hs profile");
+_Static_assert(sizeof(struct hs_profile) == 32 + 16 * HS_RATES, "hs profile");
 
 /* Value of the map `blocks`: a tracked block, on one list or the other. */
 struct hs_block {

@@ -229,6 +229,8 @@ static inline void fake__run(struct fake_daemon *d)
 		struct hs_error err = { "" };
 		int null = open("/dev/null", O_WRONLY), ret;
 
+		/* Whoever starts it: all users get at the socket. */
+		umask(0077);
 		/* Its log belongs to no test. */
 		if (!getenv("TEST_DAEMON_LOG"))
 			dup2(null, STDERR_FILENO);

@@ -46,12 +46,15 @@ static void check(long ret)
 		_exit(111);
 }
 
-static int rest(void *unused)
+/* The input ends with the test at the latest. */
+static int wait_for_end(void *unused)
 {
+	char c;
+
 	(void)unused;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (;;)
-		pause();
+	while (read(0, &c, 1) != 0)
+		continue;
+	_exit(0);
 }
 
 static void execute_next(int sig)
@@ -60,7 +63,7 @@ static void execute_next(int sig)
 
 	(void)sig;
 	if (is_shared)
-		clone(rest, stack + sizeof(stack), CLONE_VM, NULL);
+		clone(wait_for_end, stack + sizeof(stack), CLONE_VM, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	execl(next, "second", NULL);
@@ -142,16 +145,11 @@ static void act(char *arg)
 
 int main(int argc, char **argv)
 {
-	char c;
-
 	put_tables();
 	signal(SIGUSR1, execute_next);
 	for (int i = 1; i < argc; i++)
 		act(argv[i]);
 	if (strcmp(argv[0], "second"))
 		check(write(1, "r", 1) != 1);
-	/* The input ends with the test at the latest. */
-	while (read(0, &c, 1) != 0)
-		continue;
-	return 0;
+	return wait_for_end(NULL);
 }

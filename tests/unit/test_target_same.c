@@ -37,18 +37,17 @@ static struct target *open_ok(pid_t pid)
 #define SAME_AGAIN_C                                                                               \
 	GOOD_REGISTRY_C                                                                            \
 	"#include <sched.h>\n#include <signal.h>\n#include <sys/personality.h>\n"                  \
-	"#include <sys/prctl.h>\n"                                                                 \
-	"char stack[65536]; int number; int wait_(void *p) { prctl(PR_SET_PDEATHSIG, SIGKILL);"    \
-	"  for (;;) pause(); }\n"                                                                  \
+	"char stack[65536]; int number;\n"                                                         \
+	"int end(void *p) { char c; while (read(0, &c, 1)); _exit(0); }\n"                         \
 	"void f(int s) { sigset_t e; sigemptyset(&e); sigprocmask(SIG_SETMASK, &e, 0);"            \
-	"  if (number == 1 && domains[4]) clone(wait_, stack + 65536, CLONE_VM, 0);"               \
+	"  if (number == 1 && domains[4]) clone(end, stack + 65536, CLONE_VM, 0);"                 \
 	"  execl(\"/proc/self/exe\", \"second\", 0); }\n"                                          \
 	"int main(int n, char **v) {\n"                                                            \
 	"  if (*v[0] != 's' && !(personality(-1) & ADDR_NO_RANDOMIZE)) {"                          \
 	"    personality(ADDR_NO_RANDOMIZE); execv(v[0], v); }\n"                                  \
 	"  number = *v[0] == 's' ? 2 : 1; signal(SIGUSR1, f);"                                     \
 	"  if (n > 2) domains[4] = &one;"                                                          \
-	"  if (number == 1) write(1, \"r\", 1); while (read(0, v, 1)); }\n"
+	"  if (number == 1) write(1, \"r\", 1); end(0); }\n"
 
 static void wait_for_exec(pid_t pid)
 {
@@ -62,7 +61,6 @@ static void wait_for_exec(pid_t pid)
 		free(command);
 	}
 	assert_true(done);
-	usleep(50000); /* until main has run */
 }
 
 static uint64_t address_of(const char *file, const char *symbol)
@@ -116,7 +114,10 @@ static void keeps_to_its_memory(void **state)
 		}
 		anew = open_ok(r.pid);
 		assert_true(target__same_memory(anew));
-		assert_int_equal(target__read(anew, number_at, &number, sizeof(number)), 0);
+		for (int i = 0; i < 500 && number != 2; i++) { /* until main has run */
+			usleep(10000);
+			assert_int_equal(target__read(anew, number_at, &number, sizeof(number)), 0);
+		}
 		assert_int_equal(number, 2);
 		target__free(anew);
 		target__free(t);

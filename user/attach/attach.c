@@ -50,6 +50,10 @@ static void profile__write(struct attachment *a, const struct attach_options *o)
 	p->rates[0].tier = o->counters_only ? SONDE_TIERS : o->tier.tier;
 	for (uint32_t i = 1; i < HS_RATES; i++)
 		p->rates[i].seq = HS_RATE_RETIRED;
+	if (o->one_user) {
+		p->flags |= HS_PROFILE_ONE_USER;
+		p->uid = o->uid;
+	}
 	if (o->lifetimes)
 		p->flags |= HS_PROFILE_LIFETIMES;
 	if (!o->domains)

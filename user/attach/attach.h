@@ -37,6 +37,8 @@ int tier_choice__make(double rate, struct tier_choice *out);
 struct attach_options {
 	uint32_t number;    /* of the profile, in its records; >= 1 */
 	bool counters_only; /* the GC probes alone, no sampling */
+	bool one_user;      /* only while the process is of user `uid` */
+	uid_t uid;
 	struct tier_choice tier;
 	uint32_t stack_depth; /* frames, 0 .. SONDE_STACK_MAX */
 	bool lifetimes;

@@ -31,7 +31,13 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static int tell(struct untold *u, const struct hs_block *b, uint32_t domain,
+/* Whose blocks, and the thread that ran there last; 0: nobody knows. */
+struct owner {
+	uint32_t domain;
+	uint32_t tid;
+};
+
+static int tell(struct untold *u, const struct hs_block *b, const struct owner *owner,
 		enum hs_record_type type, uint64_t time_ns)
 {
 	struct hs_rec_block rec = {
@@ -39,9 +45,9 @@ static int tell(struct untold *u, const struct hs_block *b, uint32_t domain,
 		       .size_bytes = sizeof(rec),
 		       .time_ns = time_ns,
 		       .profile = u->profile,
-		       .domain = domain,
+		       .domain = owner->domain,
 		       .tgid = u->tgid,
-		       .tid = u->tgid },
+		       .tid = owner->tid },
 		.id = b->id,
 		.heap = b->flags & HS_BLOCK_MAJOR ? HS_HEAP_MAJOR : HS_HEAP_MINOR,
 	};
@@ -52,7 +58,7 @@ static int tell(struct untold *u, const struct hs_block *b, uint32_t domain,
 
 /* Follow one list. It ends, because no index can be met more often than there
  * are entries; the bound is for a list that the kernel was changing. */
-static int tell_list(struct untold *u, uint32_t index, uint32_t domain)
+static int tell_list(struct untold *u, uint32_t index, const struct owner *owner)
 {
 	for (uint32_t steps = 0; index && steps < 1u << 23; steps++) {
 		struct hs_block b;
@@ -61,10 +67,10 @@ static int tell_list(struct untold *u, uint32_t index, uint32_t domain)
 		if (bpf_map_lookup_elem(u->blocks_fd, &index, &b))
 			return 0;
 		if (b.flags & HS_BLOCK_UNTOLD)
-			err = tell(u, &b, domain, HS_REC_PROMOTE,
+			err = tell(u, &b, owner, HS_REC_PROMOTE,
 				   b.flags & HS_BLOCK_DEAD ? b.addr : now_ns());
 		if (!err && b.flags & HS_BLOCK_DEAD)
-			err = tell(u, &b, domain, HS_REC_DEALLOC, b.addr);
+			err = tell(u, &b, owner, HS_REC_DEALLOC, b.addr);
 		if (err)
 			return err;
 		index = b.next;
@@ -85,10 +91,13 @@ int untold__collect(const struct attachment *a, pid_t tgid, collect_fn each, voi
 	int n = counters__read(a, tgid, &stats), err = n < 0 ? n : 0;
 
 	/* Whoever met a full ring may have left its blocks to another since. */
-	for (int i = 0; i < n && !err; i++)
-		err = tell_list(&u, stats[i].d.major_head, stats[i].unique_id);
+	for (int i = 0; i < n && !err; i++) {
+		const struct owner owner = { stats[i].unique_id, stats[i].d.tid };
+
+		err = tell_list(&u, stats[i].d.major_head, &owner);
+	}
 	if (!err)
-		err = tell_list(&u, attachment__orphans(a), 0);
+		err = tell_list(&u, attachment__orphans(a), &(struct owner){ 0, 0 });
 	free(stats);
 	return err;
 }

@@ -9,8 +9,12 @@
 #include <unistd.h>
 
 #include "user/collect/collect.h"
+#include "user/daemon/reply.h"
 #include "user/sinks/json.h"
 #include "user/wire/wire.h"
+
+/* Each has a thread and a queue. */
+#define FOLLOWERS_MAX 16
 
 static uint32_t number(const struct held *h)
 {
@@ -21,15 +25,6 @@ static void changed(struct held *h)
 {
 	if (h->changed)
 		h->changed(h->ctx, h);
-}
-
-/* Answer with object, which this takes over, and close the connection. */
-static void answer(int connection, json_t *object)
-{
-	if (object)
-		wire__send_line(connection, object, NULL, 0);
-	json_decref(object);
-	close(connection);
 }
 
 /* ---- beginning ---- */
@@ -137,23 +132,15 @@ static int on_client_gone(sd_event_source *source, int fd, uint32_t events, void
 	return 0;
 }
 
-static json_t *ok_with_number(const struct held *h)
-{
-	json_t *o = wire__ok();
-
-	if (o)
-		json_object_set_new(o, "profile", json_integer(number(h)));
-	return o;
-}
-
 void held__answer_start(struct held *h, int client)
 {
-	json_t *o = ok_with_number(h);
+	json_t *o;
 
 	if (!h->request.bound) {
-		answer(client, o);
+		reply__ok(h->loop, client, number(h));
 		return;
 	}
+	o = reply__make_ok(number(h));
 	h->client = client;
 	/* A client that cannot be told is gone, which the source tells at once. */
 	if (o)
@@ -245,7 +232,10 @@ int held__follow(struct held *h, int connection, struct hs_error *err)
 
 	if (ret)
 		return ret;
-	o = ok_with_number(h);
+	if (readers__n_followers(h->readers) >= FOLLOWERS_MAX)
+		return hs_error__set(err, -EDQUOT, "profile %u has %d followers already", number(h),
+				     FOLLOWERS_MAX);
+	o = reply__make_ok(number(h));
 	ret = o ? wire__send_line(connection, o, NULL, 0) : -ENOMEM;
 	json_decref(o);
 	if (ret)
@@ -270,7 +260,7 @@ int held__follow(struct held *h, int connection, struct hs_error *err)
 /* What a bound client is told at the end. */
 static json_t *end_answer(const struct held *h)
 {
-	json_t *o = ok_with_number(h);
+	json_t *o = reply__make_ok(number(h));
 	char *top = NULL;
 	size_t size;
 	FILE *f;
@@ -296,7 +286,7 @@ static json_t *end_answer(const struct held *h)
 
 static json_t *discard_answer(const struct held *h)
 {
-	json_t *o = ok_with_number(h);
+	json_t *o = reply__make_ok(number(h));
 
 	if (o)
 		json_object_set_new(o, "output_error", held__output_error(h));
@@ -321,9 +311,9 @@ static void on_outputs_done(void *ctx)
 	/* The supervisor knows before the client does. */
 	changed(h);
 	if (client >= 0)
-		answer(client, to_client);
+		reply__send(h->loop, client, to_client);
 	if (waiting >= 0)
-		answer(waiting, to_waiting);
+		reply__send(h->loop, waiting, to_waiting);
 }
 
 void held__end(struct held *h, enum end_reason reason)
@@ -351,53 +341,9 @@ int held__discard(struct held *h, int connection, struct hs_error *err)
 		h->state = HELD_DISCARDED;
 		h->waiting = -1;
 		changed(h);
-		answer(connection, discard_answer(h));
+		reply__send(h->loop, connection, discard_answer(h));
 		return 0;
 	}
 	held__end(h, END_INTERRUPTED);
 	return 0;
-}
-
-/* ---- conflicts ---- */
-
-static bool is_wanted(const struct profile_options *o, uint32_t unique_id)
-{
-	if (!o->domains)
-		return true;
-	for (size_t i = 0; i < o->attach.n_domains; i++)
-		if (o->domains[i] == unique_id)
-			return true;
-	return false;
-}
-
-int held__check_conflict(const struct held *h, const struct profile_options *o,
-			 struct hs_error *err)
-{
-	const struct profile_options *mine = &h->request.options;
-	struct domain_stat *stats = NULL;
-	int n, ret = 0;
-
-	if (h->state != HELD_RUNNING || h->profile->state != PROFILE_SAMPLING ||
-	    h->request.counters_only || o->attach.counters_only)
-		return 0;
-	if (!mine->domains)
-		return hs_error__set(err, -EBUSY,
-				     "the domains of process %d sample for profile %u already",
-				     h->profile->target->pid, number(h));
-	n = counters__read(h->profile->attachment, h->profile->target->pid, &stats);
-	if (n < 0)
-		return hs_error__set(err, n, "cannot read the domains of profile %u: %s", number(h),
-				     strerror(-n));
-	for (int i = 0; i < n && !ret; i++) {
-		const struct hs_domain *d = &stats[i].d;
-
-		if (d->flags & HS_DOMAIN_COVERED && !(d->flags & HS_DOMAIN_TERMINATED) &&
-		    is_wanted(o, stats[i].unique_id))
-			ret = hs_error__set(
-				err, -EBUSY,
-				"domain %u of process %d samples for profile %u already",
-				stats[i].unique_id, h->profile->target->pid, number(h));
-	}
-	free(stats);
-	return ret;
 }

@@ -23,6 +23,7 @@
 
 #define SOCKET_UMASK 0111
 #define FOLDER_MODE 0755
+#define FOLDER_UMASK 0022
 
 _Static_assert(sizeof(((struct listener *)0)->path) == sizeof(((struct sockaddr_un *)0)->sun_path),
 	       "a path of a socket");
@@ -61,14 +62,19 @@ static int take_from_systemd(struct listener *l, int n, struct hs_error *err)
 static int make_folder(const char *path, struct hs_error *err)
 {
 	char folder[sizeof(((struct listener *)0)->path)];
+	mode_t before;
 	char *slash;
+	int ret;
 
 	strcpy(folder, path);
 	slash = strrchr(folder, '/');
 	if (!slash || slash == folder)
 		return 0;
 	*slash = 0;
-	if (mkdir(folder, FOLDER_MODE) && errno != EEXIST)
+	before = umask(FOLDER_UMASK);
+	ret = mkdir(folder, FOLDER_MODE);
+	umask(before);
+	if (ret && errno != EEXIST)
 		return failed(err, "make the folder", folder);
 	return 0;
 }

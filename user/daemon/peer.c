@@ -34,6 +34,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "user/attach/proc.h"
 
@@ -42,51 +43,53 @@ static bool all_are(const uint32_t ids[4], uint32_t id)
 	return ids[0] == id && ids[1] == id && ids[2] == id && ids[3] == id;
 }
 
-static int unreadable(const struct target *t, const char *what, int code, struct hs_error *err)
+static int unreadable(pid_t pid, const char *what, int code, struct hs_error *err)
 {
-	return hs_error__set(err, -EPERM, "process %d: cannot find out %s: %s", (int)t->pid, what,
+	return hs_error__set(err, -EPERM, "process %d: cannot find out %s: %s", (int)pid, what,
 			     strerror(-code));
 }
 
 /* Who it is. */
-static int check_status(const struct target *t, uid_t uid, gid_t gid, struct hs_error *err)
+static int check_status(int proc_fd, pid_t pid, uid_t uid, gid_t gid, struct hs_error *err)
 {
 	struct proc_status s;
-	int ret = proc__read_status(t->proc_fd, &s);
+	int ret = proc__read_status(proc_fd, &s);
 
+	if (ret == -ESRCH || ret == -ENOENT || (!ret && (s.state == 'Z' || s.state == 'X')))
+		return hs_error__set(err, -ESRCH, "process %d has ended", (int)pid);
 	if (ret)
-		return unreadable(t, "whose it is", ret, err);
-	if (s.tgid != t->pid)
-		return hs_error__set(err, -EPERM, "%d is a thread of process %d", (int)t->pid,
+		return unreadable(pid, "whose it is", ret, err);
+	if (s.tgid != pid)
+		return hs_error__set(err, -EPERM, "%d is a thread of process %d", (int)pid,
 				     (int)s.tgid);
 	if (!all_are(s.uids, uid))
 		return hs_error__set(err, -EPERM,
 				     "process %d does not run entirely as user %u: its user ids "
 				     "are %u, effective %u, saved %u, for files %u",
-				     (int)t->pid, uid, s.uids[0], s.uids[1], s.uids[2], s.uids[3]);
+				     (int)pid, uid, s.uids[0], s.uids[1], s.uids[2], s.uids[3]);
 	if (!all_are(s.gids, gid))
 		return hs_error__set(err, -EPERM,
 				     "process %d does not run entirely as group %u of user %u: "
 				     "its group ids are %u, effective %u, saved %u, for files %u",
-				     (int)t->pid, gid, uid, s.gids[0], s.gids[1], s.gids[2],
+				     (int)pid, gid, uid, s.gids[0], s.gids[1], s.gids[2],
 				     s.gids[3]);
 	if (s.capabilities)
 		return hs_error__set(err, -EPERM,
 				     "process %d has capabilities (0x%" PRIx64
 				     ") that user %u may not have",
-				     (int)t->pid, s.capabilities, uid);
+				     (int)pid, s.capabilities, uid);
 	return 0;
 }
 
-static int check_namespace(const struct target *t, struct hs_error *err)
+static int check_namespace(int proc_fd, pid_t pid, struct hs_error *err)
 {
 	struct stat ours, its;
 
-	if (stat("/proc/self/ns/user", &ours) || fstatat(t->proc_fd, "ns/user", &its, 0))
-		return unreadable(t, "its user namespace", -errno, err);
+	if (stat("/proc/self/ns/user", &ours) || fstatat(proc_fd, "ns/user", &its, 0))
+		return unreadable(pid, "its user namespace", -errno, err);
 	if (ours.st_dev != its.st_dev || ours.st_ino != its.st_ino)
 		return hs_error__set(err, -EPERM, "process %d is in a user namespace of its own",
-				     (int)t->pid);
+				     (int)pid);
 	return 0;
 }
 
@@ -98,13 +101,13 @@ static int check_program(const struct target *t, struct hs_error *err)
 	int ret;
 
 	if (fstat(t->exe_fd, &st))
-		return unreadable(t, "what it runs", -errno, err);
+		return unreadable(t->pid, "what it runs", -errno, err);
 	if (st.st_mode & (S_ISUID | S_ISGID))
 		return hs_error__set(err, -EPERM, "process %d runs a set-%s-id program",
 				     (int)t->pid, st.st_mode & S_ISUID ? "user" : "group");
 	ret = proc__read_auxv(t->proc_fd, AT_SECURE, &is_secure);
 	if (ret)
-		return unreadable(t, "how it was started", ret, err);
+		return unreadable(t->pid, "how it was started", ret, err);
 	if (is_secure)
 		return hs_error__set(err, -EPERM,
 				     "process %d was started with the rights of another user, or "
@@ -117,18 +120,29 @@ static int check_program(const struct target *t, struct hs_error *err)
  * The kernel gives the files of an undumpable process to root, but not the directory
  * itself nor those below it that everybody can list (fs/proc/base.c: task_dump_owner).
  */
-static int check_dumpable(const struct target *t, uid_t uid, struct hs_error *err)
+static int check_dumpable(int proc_fd, pid_t pid, uid_t uid, struct hs_error *err)
 {
 	struct stat st;
 
-	if (fstatat(t->proc_fd, "maps", &st, 0))
-		return unreadable(t, "whether it is dumpable", -errno, err);
+	if (fstatat(proc_fd, "maps", &st, 0))
+		return unreadable(pid, "whether it is dumpable", -errno, err);
 	if (st.st_uid != uid)
 		return hs_error__set(err, -EPERM,
 				     "process %d is not dumpable (by prctl, or because user %u "
 				     "may not read its executable)",
-				     (int)t->pid, uid);
+				     (int)pid, uid);
 	return 0;
+}
+
+static int check_process(int proc_fd, pid_t pid, uid_t uid, gid_t gid, struct hs_error *err)
+{
+	int ret = check_status(proc_fd, pid, uid, gid, err);
+
+	if (!ret)
+		ret = check_namespace(proc_fd, pid, err);
+	if (!ret)
+		ret = check_dumpable(proc_fd, pid, uid, err);
+	return ret;
 }
 
 int peer__may_profile(const struct target *t, uid_t uid, gid_t gid, struct hs_error *err)
@@ -140,13 +154,9 @@ int peer__may_profile(const struct target *t, uid_t uid, gid_t gid, struct hs_er
 	if (t->kind != TARGET_PROBED || t->mem_fd < 0 || t->maps_fd < 0)
 		return hs_error__set(err, -EPERM, "process %d: its memory may not be read",
 				     (int)t->pid);
-	ret = check_status(t, uid, gid, err);
-	if (!ret)
-		ret = check_namespace(t, err);
+	ret = check_process(t->proc_fd, t->pid, uid, gid, err);
 	if (!ret)
 		ret = check_program(t, err);
-	if (!ret)
-		ret = check_dumpable(t, uid, err);
 	if (ret)
 		return ret;
 	/* Last: so all of it was about the program that t has open. */
@@ -155,4 +165,20 @@ int peer__may_profile(const struct target *t, uid_t uid, gid_t gid, struct hs_er
 				     "process %d has ended or executed another program",
 				     (int)t->pid);
 	return 0;
+}
+
+int peer__may_ask(pid_t pid, uid_t uid, gid_t gid, struct hs_error *err)
+{
+	int fd, ret;
+
+	if (uid == 0)
+		return 0;
+	fd = pid > 0 ? proc__open(pid) : -ENOENT;
+	if (fd == -ENOENT)
+		return hs_error__set(err, -ESRCH, "no process with PID %d", (int)pid);
+	if (fd < 0)
+		return unreadable(pid, "whose it is", fd, err);
+	ret = check_process(fd, pid, uid, gid, err);
+	close(fd);
+	return ret;
 }

@@ -14,9 +14,9 @@
 #include "user/common/error.h"
 
 /*
- * May user uid of group gid have t profiled? 0, or -EPERM with a text that names the
- * process and the rule. To be called by root, for a target that was opened with all
- * its rights: what may not be looked at is refused.
+ * May user uid of group gid have t profiled? 0; -EPERM with a text that names the
+ * process and the rule; or -ESRCH, it has ended. To be called by root, for a target that was opened
+ *with all its rights: what may not be looked at is refused.
  *
  * User 0 may everything. Others may profile processes that they could debug:
  *
@@ -37,5 +37,14 @@
  * attaches by PID has to see to that.
  */
 int peer__may_profile(const struct target *t, uid_t uid, gid_t gid, struct hs_error *err);
+
+/*
+ * May the user be told anything about process pid, such as why it cannot be opened?
+ * To be asked before target__open, whose errors tell what the process runs; that is no
+ * secret only of processes that the user could debug: the same rules as far as they
+ * do not need a target. A yes is for what the PID means just now, and gives no right.
+ * 0, -ESRCH no such process, -EPERM.
+ */
+int peer__may_ask(pid_t pid, uid_t uid, gid_t gid, struct hs_error *err);
 
 #endif /* HEAPSONDE_PEER_H */

@@ -135,19 +135,38 @@ static int on_hang_up(sd_event_source *source, int fd, uint32_t events, void *ct
 	return 0;
 }
 
+/*
+ * Watch a duplicate of the follower's connection: the consumer's thread closes its own
+ * when it likes, and the number may be somebody else's then.
+ */
+static int watch(struct reader *reader, int duplicate)
+{
+	int ret = sd_event_add_io(reader->all->loop, &reader->hang_up, duplicate, EPOLLRDHUP,
+				  on_hang_up, reader);
+
+	if (ret < 0)
+		close(duplicate);
+	else
+		sd_event_source_set_io_fd_own(reader->hang_up, true);
+	return ret;
+}
+
 int readers__add_follower(struct readers *r, int fd, struct sink **consumer)
 {
+	int duplicate = fcntl(fd, F_DUPFD_CLOEXEC, 0), ret;
 	struct reader *reader;
-	int ret = add(r, fd, CONSUMER_JSONL, &reader);
 
-	if (ret)
-		return ret;
-	/* Its thread waits in write, not we. */
-	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK))
+	if (duplicate < 0) {
 		ret = -errno;
-	if (!ret)
-		ret = sd_event_add_io(r->loop, &reader->hang_up, fd, EPOLLRDHUP, on_hang_up,
-				      reader);
+		close(fd);
+		return ret;
+	}
+	ret = add(r, fd, CONSUMER_JSONL, &reader);
+	if (ret) {
+		close(duplicate);
+		return ret;
+	}
+	ret = watch(reader, duplicate);
 	if (ret < 0) {
 		unlink_and_free(reader);
 		return ret;
@@ -192,6 +211,8 @@ static int on_written(sd_event_source *source, int fd, uint32_t events, void *ct
 	(void)fd;
 	(void)events;
 	sd_event_source_set_enabled(source, SD_EVENT_OFF);
+	/* The last of the connection: the follower sees its end. */
+	reader->hang_up = sd_event_source_disable_unref(reader->hang_up);
 	reader->is_done = true;
 	check_done(reader->all);
 	return 0;

@@ -12,6 +12,7 @@
 
 #include "user/daemon/held.h"
 #include "user/daemon/peer.h"
+#include "user/daemon/reply.h"
 #include "user/daemon/requests.h"
 #include "user/daemon/worker_events.h"
 #include "user/wire/wire.h"
@@ -24,8 +25,9 @@ struct worker {
 	struct target *target; /* from the first start on */
 	struct symbolizer *symbolizer;
 	struct held *profiles;
-	enum end_reason gone; /* the target has gone */
-	bool is_leaving;      /* nobody can ask for anything any more */
+	enum end_reason gone;  /* the target has gone */
+	bool has_other_memory; /* at the last look */
+	bool is_leaving;       /* nobody can ask for anything any more */
 	uint64_t next_tick_ns, next_status_ns;
 };
 
@@ -41,7 +43,7 @@ static void on_changed(void *ctx, struct held *h)
 /* Leave the loop when there is nothing more to be written. */
 static void leave_if_done(struct worker *w)
 {
-	if (!w->is_leaving)
+	if (!w->is_leaving || reply__n_waiting())
 		return;
 	for (const struct held *h = w->profiles; h; h = h->next)
 		if (h->state == HELD_RUNNING || h->state == HELD_ENDING)
@@ -94,34 +96,47 @@ static int on_target_exit(sd_event_source *source, int fd, uint32_t events, void
 
 /* ---- requests ---- */
 
-static int open_target(struct worker *w, struct hs_error *err)
+static void close_target(struct worker *w)
+{
+	symbolizer__free(w->symbolizer);
+	target__free(w->target);
+	w->symbolizer = NULL;
+	w->target = NULL;
+}
+
+/*
+ * What the user may know comes first, and nothing is read of a process, let alone
+ * parsed, before he may have it profiled.
+ */
+static int open_target(struct worker *w, const struct request *r, struct hs_error *err)
 {
 	int ret;
 
 	if (w->target)
-		return 0;
-	ret = target__open_probed(&w->target, w->pid, err);
+		return peer__may_profile(w->target, r->uid, r->gid, err);
+	ret = peer__may_ask(w->pid, r->uid, r->gid, err);
+	if (!ret)
+		ret = target__open_probed(&w->target, w->pid, err);
+	if (!ret)
+		ret = peer__may_profile(w->target, r->uid, r->gid, err);
 	if (!ret)
 		ret = symbolizer__new(&w->symbolizer, w->target, err);
 	if (!ret &&
 	    sd_event_add_io(w->loop, NULL, w->target->pidfd, EPOLLIN, on_target_exit, w) < 0)
 		ret = hs_error__set(err, -ENOMEM, "out of memory");
-	if (ret) {
-		symbolizer__free(w->symbolizer);
-		target__free(w->target);
-		w->symbolizer = NULL;
-		w->target = NULL;
-	}
+	if (ret)
+		close_target(w);
 	return ret;
 }
 
 static int start(struct worker *w, struct request *r, int connection, struct hs_error *err)
 {
 	struct held *h;
-	int output, ret = open_target(w, err);
+	int output, ret = open_target(w, r, err);
 
-	if (!ret)
-		ret = peer__may_profile(w->target, r->uid, r->gid, err);
+	/* Root's profiles go on when the process becomes somebody else's. */
+	r->options.attach.one_user = r->uid != 0;
+	r->options.attach.uid = r->uid;
 	for (h = w->profiles; h && !ret; h = h->next)
 		ret = held__check_conflict(h, &r->options, err);
 	if (!ret)
@@ -141,42 +156,12 @@ static int start(struct worker *w, struct request *r, int connection, struct hs_
 
 static int status(struct held *h, int connection, struct hs_error *err)
 {
-	json_t *o = held__status(h, true), *line = wire__ok();
-	int ret = -ENOMEM;
+	json_t *o = json_pack("{s:b, s:[o]}", "ok", true, "profiles", held__status(h, true));
 
-	if (o && line)
-		ret = json_object_set_new(line, "profiles", json_pack("[O]", o)) ? -ENOMEM : 0;
-	if (!ret)
-		ret = wire__send_line(connection, line, NULL, 0);
-	json_decref(line);
-	json_decref(o);
-	if (ret)
-		return hs_error__set(err, ret, "cannot answer: %s", strerror(-ret));
-	close(connection);
+	if (!o)
+		return hs_error__set(err, -ENOMEM, "out of memory");
+	reply__send(h->loop, connection, o);
 	return 0;
-}
-
-/* Answer {"ok":true,"profile":N} and close. */
-static void answer_ok(uint32_t profile, int connection)
-{
-	json_t *o = wire__ok();
-
-	if (o) {
-		json_object_set_new(o, "profile", json_integer(profile));
-		wire__send_line(connection, o, NULL, 0);
-	}
-	json_decref(o);
-	close(connection);
-}
-
-static void answer_error(int connection, int code, const struct hs_error *err)
-{
-	json_t *o = wire__error(code, err);
-
-	if (o)
-		wire__send_line(connection, o, NULL, 0);
-	json_decref(o);
-	close(connection);
 }
 
 static struct held *find(const struct worker *w, uint32_t profile)
@@ -219,7 +204,7 @@ static int serve(struct worker *w, struct request *r, int connection, struct hs_
 		return hs_error__set(err, -EBADMSG, "not a request for a worker");
 	}
 	if (!ret)
-		answer_ok(r->profile, connection);
+		reply__ok(w->loop, connection, r->profile);
 	return ret;
 }
 
@@ -240,7 +225,7 @@ static void on_request(struct worker *w, json_t *object, int connection)
 	int ret = request__parse(object, &r, &err);
 
 	if (ret) {
-		answer_error(connection, ret, &err);
+		reply__error(w->loop, connection, ret, &err);
 		return;
 	}
 	if (r.op == REQUEST_START && has_gone(w)) {
@@ -253,13 +238,17 @@ static void on_request(struct worker *w, json_t *object, int connection)
 		uint32_t profile = r.profile;
 
 		ret = start(w, &r, connection, &err);
-		if (ret)
+		if (ret) {
 			worker_events__refused(w->channel, profile);
+			/* If it is unread: a close with bytes unread is a reset for
+			 * the client, who would not see the answer. */
+			wire__drop(connection);
+		}
 	} else {
 		ret = serve(w, &r, connection, &err);
 	}
 	if (ret)
-		answer_error(connection, ret, &err);
+		reply__error(w->loop, connection, ret, &err);
 	request__deinit(&r);
 }
 
@@ -291,6 +280,22 @@ static int on_channel(sd_event_source *source, int fd, uint32_t events, void *ct
 
 /* ---- the clock ---- */
 
+/*
+ * Has it executed something? The same program at the same addresses is noticed by its
+ * memory; but that also goes before a process that exits is known to have ended, so it
+ * counts only if it is still so at the next look.
+ */
+static void look_at_target(struct worker *w)
+{
+	bool had_other_memory = w->has_other_memory;
+
+	if (!w->target || w->gone)
+		return;
+	w->has_other_memory = !target__same_memory(w->target);
+	if (target__has_execed(w->target) || (had_other_memory && w->has_other_memory))
+		target_gone(w, END_TARGET_EXECED);
+}
+
 static int on_clock(sd_event_source *source, uint64_t us, void *ctx)
 {
 	struct worker *w = ctx;
@@ -304,8 +309,7 @@ static int on_clock(sd_event_source *source, uint64_t us, void *ctx)
 		w->next_tick_ns = now + PROFILE_TICK_NS;
 		for (h = w->profiles; h; h = h->next)
 			held__tick(h);
-		if (w->target && !w->gone && target__has_execed(w->target))
-			target_gone(w, END_TARGET_EXECED);
+		look_at_target(w);
 	}
 	if (now >= w->next_status_ns && !w->is_leaving) {
 		w->next_status_ns = now + WORKER_STATUS_NS;
@@ -362,8 +366,7 @@ int worker__run(int channel_fd, pid_t pid, const struct kernel_features *kernel)
 		w.profiles = h->next;
 		held__free(h);
 	}
-	symbolizer__free(w.symbolizer);
-	target__free(w.target);
+	close_target(&w);
 	sd_event_unref(w.loop);
 	return ret < 0;
 }

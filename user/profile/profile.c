@@ -96,6 +96,12 @@ static int attach(struct profile *p, struct symbolizer *symbolizer, bool want_si
 	ret = attachment__new(&p->attachment, p->target, a, p->kernel, err);
 	if (ret)
 		return ret;
+	/* Attaching goes by the PID, which may have come to mean another program. */
+	if (!target__same_exe(p->target) || !target__same_memory(p->target))
+		return hs_error__set(err, -ESRCH,
+				     "process %d ended or executed another program while being "
+				     "attached to",
+				     p->target->pid);
 	ret = collector__new(&p->collector, p->attachment, pipeline__event, &p->pipeline);
 	if (ret)
 		return hs_error__set(err, ret, "cannot read the ring buffer: %s", strerror(-ret));
@@ -137,6 +143,33 @@ int profile__begin(struct profile **out, const struct profile_options *options, 
 	return 0;
 }
 
+/*
+ * The rate of a domain as an event, as if the domain had gone over to it now: sinks
+ * know what has to come before one.
+ */
+static int introduce_rate(const struct profile *p, const struct domain_entry *e, double rate,
+			  struct sink *sink)
+{
+	struct hs_rec_rate rec = {
+		.h = { .type = HS_REC_RATE,
+		       .size_bytes = sizeof(rec),
+		       .time_ns = profile__now_ns(),
+		       .profile = p->options->attach.number,
+		       .domain = e->unique_id,
+		       .tgid = (uint32_t)p->target->pid,
+		       .tid = e->now.tid },
+		.counts = e->now.now,
+	};
+	const struct hs_event event = { .type = HS_REC_RATE, .rate = &rec };
+	struct tier_choice tier;
+
+	if (tier_choice__make(rate, &tier))
+		return 0;
+	rec.tier = tier.tier;
+	rec.keep_p = tier.keep_p;
+	return sink->ops->event(sink, &event, NULL);
+}
+
 int profile__introduce(struct profile *p, struct sink *sink)
 {
 	const struct domain_entry *e;
@@ -150,8 +183,9 @@ int profile__introduce(struct profile *p, struct sink *sink)
 	for (size_t i = 0; i < n && !ret; i++, e++) {
 		double rate = pipeline__rate_of(&p->pipeline, e->unique_id);
 
-		if (domain_entry__is_covered(e) && rate > 0 && rate != p->rate)
-			ret = write_json(sink, profile_json__rate(p, e, rate));
+		if (domain_entry__is_covered(e) && e->now.flags & HS_DOMAIN_BASED &&
+		    rate != p->rate)
+			ret = introduce_rate(p, e, rate, sink);
 	}
 	return ret;
 }

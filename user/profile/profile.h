@@ -133,7 +133,6 @@ void profile__free(struct profile *p);
 /* The records of profile_json.c; new references, NULL if memory is short. */
 json_t *profile_json__header(const struct profile *p);
 json_t *profile_json__profile(const struct profile *p);
-json_t *profile_json__rate(const struct profile *p, const struct domain_entry *e, double rate);
 json_t *profile_json__lost(const struct profile *p); /* by cause, as in the summary */
 json_t *profile_json__summary(const struct profile *p);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The records of a profile that have no fixed form: header, profile, rate, summary.
+ * The records of a profile that have no fixed form: header, profile, summary.
  *
  * In:   the profile.
  * Out:  JSON objects, for the sink. Members: docs/records.md.
@@ -57,20 +57,6 @@ json_t *profile_json__profile(const struct profile *p)
 		json_object_set_new(o, "reason", json_string(end_reason__text(p->reason)));
 	if (o && a->domains)
 		json_object_set_new(o, "domains", listed_domains(a));
-	return o;
-}
-
-json_t *profile_json__rate(const struct profile *p, const struct domain_entry *e, double rate)
-{
-	json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:f}", "type", "rate", "profile",
-			      (json_int_t)p->options->attach.number, "domain",
-			      (json_int_t)e->unique_id, "thread", (json_int_t)e->now.tid, "time",
-			      (json_int_t)profile__now_ns(), "rate", rate);
-
-	if (o && json__add_counts(o, "", &e->now.now)) {
-		json_decref(o);
-		return NULL;
-	}
 	return o;
 }
 

@@ -14,8 +14,9 @@
  * queue may be longer than its size by the record that was let in last.)
  *
  * A consumer may join at any time: a stack or a thread is told to it before its
- * first use, however late. Of rates pipeline__tell_rates tells it; one that found
- * no room is told later, but before any allocation at that rate.
+ * first use, however late. (Of the rates in force it is told by who lets it join.) A
+ * rate event that finds no room is told later, but before any allocation at that
+ * rate.
  *
  * Functions of a consumer return 0 even when its output has failed, so that a
  * profile outlives its readers; consumer__error tells. After that records are
@@ -36,9 +37,10 @@ enum consumer_format { CONSUMER_JSONL, CONSUMER_RAW };
 
 /*
  * Write to fd, which is the consumer's from now on, errors included. fd may block:
- * only the consumer's thread waits for it, and touches it at all. queue_bytes: less
- * than the minimum is taken for it. Errors: -ENOMEM, -EAGAIN (no thread), -EMFILE
- * and -ENFILE (two eventfds are needed).
+ * only the consumer's thread waits for it, and touches it at all. It may close it at
+ * any time (when the output fails), so whoever wants to watch it needs a duplicate. queue_bytes:
+ * less than the minimum is taken for it. Errors: -ENOMEM, -EAGAIN (no thread), -EMFILE and -ENFILE
+ * (two eventfds are needed).
  */
 int consumer__new(struct sink **out, int fd, enum consumer_format format, size_t queue_bytes);
 

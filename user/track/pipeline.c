@@ -9,10 +9,10 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-/* The last rate record of a domain. */
+/* What the last rate record of a domain told. */
 struct domain_rate {
 	uint32_t domain; /* key */
-	struct hs_rec_rate rec;
+	double rate;
 	UT_hash_handle hh;
 };
 
@@ -63,7 +63,7 @@ double pipeline__rate_of(const struct pipeline *p, uint32_t domain)
 {
 	const struct domain_rate *r = rate_of(p, domain);
 
-	return r ? decode__rate(&r->rec) : p->rate;
+	return r ? r->rate : p->rate;
 }
 
 static int learn_rate(struct pipeline *p, const struct hs_rec_rate *rec)
@@ -81,7 +81,7 @@ static int learn_rate(struct pipeline *p, const struct hs_rec_rate *rec)
 			return -ENOMEM;
 		}
 	}
-	r->rec = *rec;
+	r->rate = decode__rate(rec);
 	return 0;
 }
 
@@ -93,18 +93,6 @@ static void forget_rate(struct pipeline *p, uint32_t domain)
 		return;
 	HASH_DEL(p->rates, r);
 	free(r);
-}
-
-int pipeline__tell_rates(const struct pipeline *p, struct sink *sink)
-{
-	for (const struct domain_rate *r = p->rates; r; r = r->hh.next) {
-		const struct hs_event event = { .type = HS_REC_RATE, .rate = &r->rec };
-		int err = sink->ops->event(sink, &event, NULL);
-
-		if (err)
-			return err;
-	}
-	return 0;
 }
 
 /* ---- events ---- */

@@ -46,13 +46,10 @@ void pipeline__deinit(struct pipeline *p);
 /* Take in one event; ctx is the struct pipeline. Errors: -ENOMEM, the sink's. */
 int pipeline__event(void *ctx, const struct hs_event *event);
 
-/* The rate in force in a domain, samples per word, as its records have told it. */
-double pipeline__rate_of(const struct pipeline *p, uint32_t domain);
-
 /*
- * For a sink that joins late: tell it the rate records of the domains that sample
- * at another rate than the first. Errors: the sink's.
+ * The rate in force in a domain, samples per word, as of the events that have been
+ * taken in: what a sink that joins now has to know.
  */
-int pipeline__tell_rates(const struct pipeline *p, struct sink *sink);
+double pipeline__rate_of(const struct pipeline *p, uint32_t domain);
 
 #endif /* HEAPSONDE_PIPELINE_H */
