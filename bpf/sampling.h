@@ -65,6 +65,14 @@ static __always_inline bool sample_is_sane(const struct sonde_sample *s)
 	       s->is_young <= 1 && s->depth <= SONDE_STACK_MAX && !(s->block & 7);
 }
 
+/* Is it a block of the kinds that the profile reports? */
+static __always_inline bool is_wanted(const struct sonde_sample *s)
+{
+	return profile.heaps >> (s->is_young ? HS_HEAP_MINOR : HS_HEAP_MAJOR) & 1 &&
+	       profile.sources >> (s->source & 31) & 1 && s->size_words >= profile.min_words &&
+	       s->size_words <= profile.max_words;
+}
+
 /* Are this domain's samples reported now? Not before its counters have a base. */
 static __always_inline bool domain_samples(const struct hs_domain *d)
 {
@@ -105,8 +113,7 @@ static __always_inline int sample_fire(__u64 at)
 	kept = thin(s.n_samples, rate->keep_p);
 	if (!kept)
 		return 0;
-	if (!(profile.heaps >> (s.is_young ? HS_HEAP_MINOR : HS_HEAP_MAJOR) & 1) ||
-	    !(profile.sources >> (s.source & 31) & 1))
+	if (!is_wanted(&s))
 		return 0;
 
 	if (!ring_has_room(RING_ALLOC)) {

@@ -42,11 +42,13 @@ struct hs_profile {
 	__u32 rate_seq; /* the newest rate, in rates[rate_seq % HS_RATES] */
 	__u32 uid;      /* if HS_PROFILE_ONE_USER */
 	__u32 reserved;
+	__u64 min_words; /* smallest block to report, without its header */
+	__u64 max_words; /* largest */
 	struct hs_rate rates[HS_RATES];
 };
 
 _Static_assert(sizeof(struct hs_rate) == 16, "hs rate");
-_Static_assert(sizeof(struct hs_profile) == 32 + 16 * HS_RATES, "hs profile");
+_Static_assert(sizeof(struct hs_profile) == 48 + 16 * HS_RATES, "hs profile");
 
 /* Value of the map `blocks`: a tracked block, on one list or the other. */
 struct hs_block {

@@ -116,6 +116,34 @@ static void turns_intervals_into_rates(void **state)
 #define MAJOR (1u << HS_HEAP_MAJOR)
 #define SOURCE(name) (1u << SONDE_SRC_##name)
 
+static void selects_sizes(void **state)
+{
+	const struct {
+		const char *kinds;
+		uint64_t min_words, max_words;
+	} cases[] = {
+		{ "size=16", 16, 16 },
+		{ "size=16-", 16, 0 },
+		{ "size=-16", 0, 16 },
+		{ "size=16-31", 16, 31 },
+		{ "minor,size=2-3,alloc", 2, 3 },
+		{ "minor", 0, 0 },
+		{ "size=18014398509481983-", 18014398509481983, 0 },
+	};
+	struct record_options o;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char option[64];
+
+		snprintf(option, sizeof(option), "--track=%s", cases[i].kinds);
+		PARSE(&o, "-p7", option);
+		assert_int_equal(o.profile.attach.min_words, cases[i].min_words);
+		assert_int_equal(o.profile.attach.max_words, cases[i].max_words);
+		record_options__deinit(&o);
+	}
+}
+
 static void selects_what_to_track(void **state)
 {
 	static const struct {
@@ -289,6 +317,15 @@ static void refuses_with_status_2(void **state)
 		{ { "-p7", "--track=", NULL }, "unknown kinds" },
 		{ { "-p7", "--track=minor,,major", NULL }, "unknown kinds" },
 		{ { "-p7", "--track=MINOR", NULL }, "unknown kinds: MINOR" },
+		{ { "-p7", "--track=size=", NULL }, "unknown kinds" },
+		{ { "-p7", "--track=size=-", NULL }, "unknown kinds" },
+		{ { "-p7", "--track=size=0-", NULL }, "unknown kinds" },
+		{ { "-p7", "--track=size=9-8", NULL }, "unknown kinds" },
+		{ { "-p7", "--track=size=1-2-3", NULL }, "unknown kinds" },
+		{ { "-p7", "--track=size=+1", NULL }, "unknown kinds" },
+		{ { "-p7", "--track=size=2x", NULL }, "unknown kinds" },
+		{ { "-p7", "--track=size=1-,size=-2", NULL }, "unknown kinds" },
+		{ { "-p7", "--track=size=18014398509481984-", NULL }, "unknown kinds" },
 		{ { "-p7", "--duration=0", NULL }, "duration" },
 		{ { "-p7", "--duration=1d", NULL }, "1d" },
 		{ { "-p7", "--format=xml", NULL }, "jsonl or raw, not xml" },
@@ -344,6 +381,7 @@ int main(void)
 		cmocka_unit_test(takes_every_option),
 		cmocka_unit_test(turns_intervals_into_rates),
 		cmocka_unit_test(selects_what_to_track),
+		cmocka_unit_test(selects_sizes),
 		cmocka_unit_test(collects_domains),
 		cmocka_unit_test(leaves_the_command_alone),
 		cmocka_unit_test(refuses_with_status_2),

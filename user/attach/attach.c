@@ -45,6 +45,8 @@ static void profile__write(struct attachment *a, const struct attach_options *o)
 		.depth = o->stack_depth,
 		.heaps = o->heaps,
 		.sources = o->sources,
+		.min_words = o->min_words,
+		.max_words = o->max_words ? o->max_words : UINT64_MAX,
 	};
 	p->rates[0].keep_p = o->tier.keep_p;
 	p->rates[0].tier = o->counters_only ? SONDE_TIERS : o->tier.tier;

@@ -44,6 +44,8 @@ struct attach_options {
 	bool lifetimes;
 	uint32_t heaps;          /* bit h: enum hs_heap */
 	uint32_t sources;        /* bit s: enum sonde_source */
+	uint64_t min_words;      /* smallest block, without its header */
+	uint64_t max_words;      /* largest; 0: any */
 	const uint32_t *domains; /* unique ids; NULL: all, later ones included */
 	size_t n_domains;
 	uint32_t ring_bytes; /* a power of two times the page size; 0: default */

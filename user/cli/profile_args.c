@@ -32,8 +32,9 @@ static const struct argp_option options[] = {
 	{ "domain", OPT_DOMAIN, "ID", 0,
 	  "Only this domain and those that it spawns later; may be repeated", PROFILE_ARGS_SAMPLE },
 	{ "track", OPT_TRACK, "KINDS", 0,
-	  "Only these: minor, major (heaps); normal, marshal, custom, map_file (sources); alloc "
-	  "(allocations, without their promotion and death); comma-separated (default all)",
+	  "Only these: minor, major (heaps); normal, marshal, custom, map_file (sources); "
+	  "size=MIN-MAX (words, either may be left out); alloc (allocations, without their "
+	  "promotion and death); comma-separated (default all)",
 	  PROFILE_ARGS_SAMPLE },
 	{ NULL, 0, NULL, 0, "Kernel memory:", PROFILE_ARGS_MEMORY },
 	{ "ring-size", OPT_RING_SIZE, "BYTES", 0, "Ring buffer (default 32M)",

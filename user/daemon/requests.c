@@ -206,7 +206,7 @@ static const struct member {
 	  "a number in (0, 1], and at least 2^-56" },
 	{ "stack_depth", OP(START), 0, 0, take_stack_depth, "an integer from 0 to 1024" },
 	{ "track", OP(START), 0, 0, take_track,
-	  "a comma-separated list of all, alloc, minor, major, normal, marshal, custom, map_file" },
+	  "a comma-separated list of all, alloc, minor, major, normal, marshal, custom, map_file, size=MIN-MAX" },
 	{ "format", OP(START), 0, 0, take_format, "jsonl or raw" },
 	{ "ring_bytes", OP(START), 0, 0, take_ring_bytes, "a power of two from 4096 to 2^30" },
 	{ "max_blocks", OP(START), 0, 0, take_max_blocks, "an integer from 1 to 4194304" },

@@ -11,6 +11,10 @@
 
 #include "user/profile/profile.h"
 
+#define SIZE_PREFIX "size="
+/* The size field of a header has 54 bits. */
+#define SIZE_WORDS_MAX ((1ull << 54) - 1)
+
 void profile_options__init(struct profile_options *o)
 {
 	memset(o, 0, sizeof(*o));
@@ -30,8 +34,47 @@ void profile_options__deinit(struct profile_options *o)
 
 struct wanted {
 	uint32_t heaps, sources;
+	uint64_t min_words, max_words; /* 0: any */
 	bool lifetimes;
 };
+
+/* A number of words at the beginning of text; *end: behind it. 0 or -EINVAL. */
+static int take_words(const char *text, uint64_t *words, const char **end)
+{
+	char *stop;
+
+	if (*text < '0' || *text > '9')
+		return -EINVAL;
+	errno = 0;
+	*words = strtoull(text, &stop, 10);
+	*end = stop;
+	return errno || *words > SIZE_WORDS_MAX ? -EINVAL : 0;
+}
+
+/* A range of sizes, to the end of n bytes: "16", "16-", "-16", "16-31". */
+static int set_size(struct wanted *w, const char *text, size_t n)
+{
+	const char *end = text + n, *at = text;
+	uint64_t min = 0, max = 0;
+
+	if (w->max_words || w->min_words || !n)
+		return -EINVAL;
+	if (*at != '-' && take_words(at, &min, &at))
+		return -EINVAL;
+	if (at == end) {
+		max = min;
+	} else {
+		if (*at++ != '-')
+			return -EINVAL;
+		if (at == end ? !min : take_words(at, &max, &at))
+			return -EINVAL;
+	}
+	if (at != end || (max && max < min) || !(min || max))
+		return -EINVAL;
+	w->min_words = min;
+	w->max_words = max;
+	return 0;
+}
 
 /* One kind, the first n bytes of word. 0 or -EINVAL. */
 static int add_kind(struct wanted *w, const char *word, size_t n)
@@ -50,6 +93,8 @@ static int add_kind(struct wanted *w, const char *word, size_t n)
 		{ "map_file", 0, 1u << SONDE_SRC_MAP_FILE },
 	};
 
+	if (n >= strlen(SIZE_PREFIX) && !memcmp(word, SIZE_PREFIX, strlen(SIZE_PREFIX)))
+		return set_size(w, word + strlen(SIZE_PREFIX), n - strlen(SIZE_PREFIX));
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (strlen(kinds[i].name) != n || memcmp(word, kinds[i].name, n))
 			continue;
@@ -81,6 +126,8 @@ int profile_options__set_track(struct profile_options *o, const char *text)
 	memcpy(o->track, text, strlen(text) + 1);
 	o->attach.heaps = w.heaps ? w.heaps : ~0u;
 	o->attach.sources = w.sources ? w.sources : ~0u;
+	o->attach.min_words = w.min_words;
+	o->attach.max_words = w.max_words;
 	o->attach.lifetimes = w.lifetimes;
 	return 0;
 }
