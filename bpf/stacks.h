@@ -18,14 +18,19 @@
 /*
  * bpf_ringbuf_reserve wants a constant size: one of three, so that the usual
  * stack does not take the room of the longest. The record says its true size.
+ *
+ * The size is checked here, whatever the caller has checked: clang would drop that,
+ * as it sees the caller, but the verifier of 6.1 does not remember it. barrier_var
+ * keeps the check, and the read after it to what was checked.
  */
 #define STACK_SEND(name, max_frames)                                                               \
 	static __noinline int name(struct hs_domain *d, const struct sonde_sample *s,              \
 				   __u64 frames, __u32 depth)                                      \
 	{                                                                                          \
 		struct hs_rec_stack *rec;                                                          \
-		__u32 bytes = depth * sizeof(__u64);                                               \
+		__u64 bytes = depth * sizeof(__u64);                                               \
                                                                                                    \
+		barrier_var(bytes);                                                                \
 		if (!d || !s || bytes > (max_frames) * sizeof(__u64))                              \
 			return -1;                                                                 \
 		rec = bpf_ringbuf_reserve(&ring, sizeof(*rec) + (max_frames) * sizeof(__u64), 0);  \

@@ -15,10 +15,20 @@ def frame: type == "object" and has("function") and (.function | . == null or ty
   and (if .file != null then (.line | natural) and (.start | natural) and (.end | natural)
        else true end);
 
+def counts(prefix): . as $x | all("minor_words", "promoted_words", "major_words", "minor_collections",
+    "major_collections"; $x[prefix + .] | natural);
+
 def domain_counts: (.domain | natural) and (.state | one_of(["alive", "terminated"]))
-  and all(.minor_words, .promoted_words, .major_words, .minor_collections,
-    .major_collections, .base_minor_words, .base_promoted_words,
-    .base_major_words, .samples_hit, .samples_kept, .records; natural);
+  and counts("") and counts("base_") and counts("end_")
+  and all(.samples_hit, .samples_kept, .records, .tracked; natural)
+  and (.sampled | type == "boolean") and (if .sampled then (.rate | rate) else .rate == null end);
+
+def cause: one_of(["ring_full", "stack_ring_full", "blocks_full", "read_failed", "fate_unknown",
+  "events_dropped", "domains_full", "output_full"]);
+def cause_of_summary: cause or one_of(["missed_hits", "malformed", "stack_unknown"]);
+
+def reason: one_of(["interrupted", "duration", "domains gone", "target exited",
+  "target executed another program", "error"]);
 
 def other:
   if .type == "stack" then
@@ -35,28 +45,40 @@ def other:
     then [.type, .pid, .rate, .stack_depth, .tier] else null end
   elif .type == "profile" then
     if (.profile | positive) and (.rate | rate) and (.time | positive)
-       and (.state | one_of(["sampling", "stopped", "discarded"]))
-    then [.type, .profile, .rate, .state] else null end
+       and (if .state == "stopped" then .reason | reason else .state == "sampling" and has("reason") == false end)
+       and (if has("domains") then .domains | type == "array" and length > 0 and all(.[]; natural)
+            else true end)
+    then [.type, .profile, .rate, .state, .reason // "-", (.domains // ["-"] | map(tostring) | join(","))]
+    else null end
+  elif .type == "rate" then
+    if (.profile | positive) and (.domain | natural) and (.thread | positive) and (.time | positive)
+       and (.rate | rate) and counts("")
+    then [.type, .profile, .domain, .thread, .time, .rate, .minor_words, .promoted_words, .major_words]
+    else null end
   elif .type == "domain_spawn" then
     if (.domain | natural) and (.parent | natural) and (.thread | positive)
        and (.time | positive)
-    then [.type, .domain, .parent, .time] else null end
+    then [.type, .domain, .parent, .time, .thread] else null end
   elif .type == "domain_terminate" then
-    if (.domain | natural) and (.time | positive)
-       and all(.minor_words, .promoted_words, .major_words; natural)
-    then [.type, .domain, .time] else null end
-  elif .type == "thread" then [.type]
+    if (.domain | natural) and (.thread | positive) and (.time | positive) and counts("")
+    then [.type, .domain, .time, .thread] else null end
+  elif .type == "thread" then
+    if (.thread | positive) and (.domain | natural) and (.time | positive)
+    then [.type, .thread, .domain, .time] else null end
   elif .type == "loss" then
-    if (.domain | natural) and (.cause | text) and (.count | positive)
-       and (.time | positive)
-    then [.type, .domain, .cause, .count] else null end
+    if has("domain") and (.domain | . == null or natural) and (.cause | cause)
+       and (.domain == null or .cause != "output_full") and (.count | positive) and (.time | positive)
+    then [.type, .domain // "-", .cause, .count] else null end
   elif .type == "summary" then
-    if (.reason | text) and (.domains | type == "array") and all(.domains[]; domain_counts)
-       and (.lost | type == "object") and all(.lost[]; natural)
+    if (.reason | reason) and (.domains | type == "array") and all(.domains[]; domain_counts)
+       and (.lost | type == "object") and all(.lost[]; positive)
+       and all(.lost | keys[]; cause_of_summary)
     then [.type, .reason, ([.lost[]] | add // 0)] + [.domains[] |
       [.domain, .state, .minor_words, .promoted_words, .major_words,
        .base_minor_words, .base_promoted_words, .base_major_words,
-       .samples_hit, .samples_kept, .records] | map(tostring) | join(":")]
+       .samples_hit, .samples_kept, .records,
+       .end_minor_words, .end_promoted_words, .end_major_words, .sampled, .rate // "-"]
+      | map(tostring) | join(":")]
     else null end
   else null end;
 

@@ -66,6 +66,7 @@ let () =
     Printf.printf "ok %d\n" (List.fold_left (fun a (n, _) -> a + n) 0 results)
   else print_endline "wrong";
   (* The counters are as of the last slice and minor collection. *)
+  Gc.minor ();
   ignore (Gc.major_slice 1);
   Gc.minor ();
   let s = Gc.quick_stat () in

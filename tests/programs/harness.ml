@@ -83,6 +83,7 @@ let run work =
     wait_for_line ()
   end;
   (* The counters are as of the last slice and minor collection. *)
+  Gc.minor ();
   ignore (Gc.major_slice 1);
   Gc.minor ();
   let s = Gc.quick_stat () in

@@ -13,6 +13,7 @@ type state = {
   mutable last_id : int;
   mutable last_stack : int;
   counts : (int, int * int) Hashtbl.t;  (* domain: records and samples *)
+  threads : (int, int) Hashtbl.t;  (* thread: the domain it runs for *)
   gettid : unit -> int;
   now_ns : unit -> int;
 }
@@ -53,10 +54,18 @@ let source_name : Gc.Memprof.allocation_source -> string = function
   | _ -> "map_file"
 [@@warning "-11"]
 
+(* Evaluated before its record is written, so that the thread's comes first. *)
 let common s =
-  Printf.sprintf {|"profile":1,"domain":%d,"thread":%d,"time":%d|}
-    (Domain.self () :> int)
-    (s.gettid ()) (s.now_ns ())
+  let domain = (Domain.self () :> int) and thread = s.gettid () in
+  let time = s.now_ns () in
+  if Hashtbl.find_opt s.threads thread <> Some domain then begin
+    Hashtbl.replace s.threads thread domain;
+    Printf.fprintf s.out {|{"type":"thread","thread":%d,"domain":%d,"time":%d}|}
+      thread domain time;
+    output_char s.out '\n'
+  end;
+  Printf.sprintf {|"profile":1,"domain":%d,"thread":%d,"time":%d|} domain thread
+    time
 
 let alloc s kind (a : Gc.Memprof.allocation) =
   Mutex.protect s.lock (fun () ->
@@ -80,20 +89,29 @@ let event s kind id =
       output_char s.out '\n')
 
 (* The program's counters are put down to the main domain. *)
-let domain_json (base : Gc.stat) (domain, (records, samples)) =
-  let zero = { base with minor_words = 0.; promoted_words = 0.; major_words = 0. } in
+let domain_json rate (base : Gc.stat) (domain, (records, samples)) =
+  let zero =
+    { base with minor_words = 0.; promoted_words = 0.; major_words = 0.;
+      minor_collections = 0; major_collections = 0 }
+  in
   let now, base = if domain = 0 then (Gc.quick_stat (), base) else (zero, zero) in
+  let counts prefix (c : Gc.stat) =
+    Printf.sprintf
+      {|"%sminor_words":%.0f,"%spromoted_words":%.0f,"%smajor_words":%.0f,"%sminor_collections":%d,"%smajor_collections":%d|}
+      prefix c.minor_words prefix c.promoted_words prefix c.major_words prefix
+      c.minor_collections prefix c.major_collections
+  in
   Printf.sprintf
-    {|{"domain":%d,"state":"terminated","minor_words":%.0f,"promoted_words":%.0f,"major_words":%.0f,"minor_collections":%d,"major_collections":%d,"base_minor_words":%.0f,"base_promoted_words":%.0f,"base_major_words":%.0f,"samples_hit":%d,"samples_kept":%d,"records":%d}|}
-    domain now.minor_words now.promoted_words now.major_words
-    now.minor_collections now.major_collections base.minor_words
-    base.promoted_words base.major_words samples samples records
+    {|{"domain":%d,"state":"terminated","sampled":true,"rate":%.17g,%s,%s,%s,"samples_hit":%d,"samples_kept":%d,"records":%d,"tracked":0}|}
+    domain rate (counts "" now) (counts "base_" base) (counts "end_" now) samples
+    samples records
 
 let run ~file ~rate ~gettid ~now_ns work =
   let out = open_out_bin file in
   let s =
     { out; lock = Mutex.create (); stacks = Hashtbl.create 64; last_id = 0;
-      last_stack = 0; counts = Hashtbl.create 8; gettid; now_ns }
+      last_stack = 0; counts = Hashtbl.create 8; threads = Hashtbl.create 8;
+      gettid; now_ns }
   in
   Printf.fprintf out
     {|{"type":"header","version":1,"heapsonde":"oracle","kernel":"","pid":%d,"command":"oracle","exe":"%s","ocaml":"%s","rate":%.17g,"stack_depth":1024,"tier":0,"clock":"CLOCK_MONOTONIC","time":%d,"wall_offset":0,"track":"all"}|}
@@ -120,7 +138,7 @@ let run ~file ~rate ~gettid ~now_ns work =
     let domains = List.of_seq (Hashtbl.to_seq s.counts) in
     Printf.fprintf out
       {|{"type":"summary","reason":"target exited","domains":[%s],"lost":{}}|}
-      (String.concat "," (List.map (domain_json base) domains));
+      (String.concat "," (List.map (domain_json rate base) domains));
     output_char out '\n';
     close_out out
   in

@@ -7,6 +7,7 @@
  */
 #include "tests/unit/fake_workers.h"
 
+#include <poll.h>
 #include <time.h>
 
 #define ALICE 60001u
@@ -220,22 +221,37 @@ static void survives_its_workers(void **state)
 	assert_int_equal(fake__start_on(d, ALICE, 4711, FAKE_OK), 3);
 }
 
+/* Ask for a stop many times at once: the first answer, or NULL if there is none. */
+static json_t *first_answer(const struct fake_daemon *d, int profile)
+{
+	struct pollfd fds[32];
+	json_t *answer = NULL;
+
+	for (size_t i = 0; i < COUNT(fds); i++) {
+		fds[i] = (struct pollfd){ .fd = fake__connect_as(d, ALICE), .events = POLLIN };
+		dprintf(fds[i].fd, STOP "\n", profile);
+	}
+	/* The daemon has read all requests when it has answered this one. */
+	assert_int_equal(fake__code(d, BOB, STATUS, 99), -ENOENT);
+	poll(fds, COUNT(fds), 20);
+	for (size_t i = 0; i < COUNT(fds); i++) {
+		if (!answer && fds[i].revents & POLLIN)
+			answer = fake__line(fds[i].fd);
+		close(fds[i].fd);
+	}
+	return answer;
+}
+
 static void does_not_wait_for_workers(void **state)
 {
 	const struct fake_daemon *d = *state;
-	int profile = fake__start_on(d, ALICE, 4711, FAKE_DEAF), n = 0;
+	int profile = fake__start_on(d, ALICE, 4711, FAKE_DEAF);
 	json_t *answer = NULL;
 
-	/* Fill the channel: each of these stays without an answer. */
-	do {
-		int fd = fake__connect_as(d, ALICE);
-		struct timeval soon = { .tv_usec = 20000 };
-
-		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof(soon));
-		dprintf(fd, STOP "\n", profile);
-		answer = fake__line(fd);
-		close(fd);
-	} while (!answer && ++n < 5000);
+	/* Fill the channel: all but the last stay without an answer. */
+	for (int n = 0; !answer && n < 200; n++)
+		answer = first_answer(d, profile);
+	assert_non_null(answer);
 	assert_int_equal(wire__code(answer), -EAGAIN);
 	assert_non_null(strstr(json_string_value(json_object_get(answer, "error")), "4711"));
 	json_decref(answer);

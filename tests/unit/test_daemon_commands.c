@@ -167,10 +167,10 @@ static void shows_the_status(void **state)
 	     { .answer = "{\"ok\":true,\"profiles\":[" PROFILE "}," OTHER "]}\n" },
 	     { .answer = "{\"ok\":true,\"profiles\":[]}\n" }, { .answer = "{\"ok\":true}\n" });
 	assert_int_equal(COMMAND(cmd_status, NULL), 0);
-	fake__expect_file("out",
-			  "ID   PID  USER  STATE     RATE   RECORDS  LIVE-WORDS  LOST  COMMAND\n"
-			  " 7  4711  root  sampling  2^-20      123       14.1M     7  ./service 60\n"
-			  "12     5  root  stopped   0.3          0           0     0  x\n");
+	fake__expect_file(
+		"out", "ID   PID  USER  STATE     RATE   RECORDS  LIVE-WORDS  LOST  COMMAND\n"
+		       " 7  4711  root  sampling  2^-20      123       14.1M     7  ./service 60\n"
+		       "12     5  root  stopped   0.3          0           0     0  x\n");
 	assert_int_equal(COMMAND(cmd_status, "--json"), 0);
 	assert_true(fake__file_has("out", "{\"profile\":7,\"pid\":4711,\"uid\":0,"));
 	assert_true(fake__file_has("out", "}\n{\"profile\":12,\"pid\":5,\"uid\":0,\"command\":"

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -81,6 +82,22 @@ int cli__argp_profile(const struct argp_state *state, const char *arg)
 	if (cli__parse_positive(arg, INT32_MAX, &id))
 		cli__argp_error(state, "not the number of a profile: %s", arg);
 	return id;
+}
+
+double cli__argp_seconds(const struct argp_state *state, const char *arg)
+{
+	double seconds;
+
+	if (cli__parse_seconds(arg, &seconds))
+		cli__argp_error(state, "not a duration in seconds: %s", arg);
+	return seconds;
+}
+
+bool cli__argp_is_raw(const struct argp_state *state, const char *arg)
+{
+	if (strcmp(arg, "jsonl") && strcmp(arg, "raw"))
+		cli__argp_error(state, "the format is jsonl or raw, not %s", arg);
+	return !strcmp(arg, "raw");
 }
 
 static error_t parse_json_only(int key, char *arg, struct argp_state *state)
@@ -270,6 +287,16 @@ void cli__format_rate(double rate, char text[CLI_RATE_CHARS])
 		snprintf(text, CLI_RATE_CHARS, "2^%d", exponent - 1);
 	else
 		snprintf(text, CLI_RATE_CHARS, "%.6g", rate);
+}
+
+void cli__format_user(uid_t uid, char *text, size_t size)
+{
+	const struct passwd *pw = getpwuid(uid);
+
+	if (pw)
+		snprintf(text, size, "%s", pw->pw_name);
+	else
+		snprintf(text, size, "%u", (unsigned)uid);
 }
 
 void cli__print_last_column(const char *text, int used)

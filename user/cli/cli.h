@@ -10,7 +10,9 @@
 #define HEAPSONDE_CLI_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "user/common/error.h"
 
@@ -66,6 +68,10 @@ int cli__argp_pid(const struct argp_state *state, const char *arg);
 /* The number of a profile, as an argument; likewise. */
 int cli__argp_profile(const struct argp_state *state, const char *arg);
 
+/* A duration in seconds, and the format of an output: is it raw? Likewise. */
+double cli__argp_seconds(const struct argp_state *state, const char *arg);
+bool cli__argp_is_raw(const struct argp_state *state, const char *arg);
+
 /* The option --socket, of all commands that talk to the daemon; with user/client. */
 #define CLI_OPT_SOCKET 0x200
 #define CLI_SOCKET_HELP                                                                            \
@@ -117,6 +123,9 @@ int cli__parse_positive(const char *text, int max, int *out);
 /* A rate as people write it: "2^-20" for a power of two, else six digits. */
 #define CLI_RATE_CHARS 32
 void cli__format_rate(double rate, char text[CLI_RATE_CHARS]);
+
+/* A user's name, or the number if it has none. */
+void cli__format_user(uid_t uid, char *text, size_t size);
 
 /*
  * Print the last column of a line that is `used` columns wide so far: as ps does,

@@ -11,12 +11,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
-#include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "user/attach/exe.h"
@@ -71,13 +69,8 @@ static struct row *add_row(struct listing *l, pid_t pid)
 
 static void set_user(struct row *r, uid_t uid)
 {
-	const struct passwd *pw = getpwuid(uid);
-
 	r->uid = uid;
-	if (pw)
-		snprintf(r->user, sizeof(r->user), "%s", pw->pw_name);
-	else
-		snprintf(r->user, sizeof(r->user), "%u", (unsigned)uid);
+	cli__format_user(uid, r->user, sizeof(r->user));
 }
 
 static int add_target(struct listing *l, struct target *t)
@@ -239,34 +232,18 @@ static struct line make_line(const struct row *r, bool lacking)
 	return line;
 }
 
-/* How many bytes of text to print so that it takes no more than max columns. */
-static int fitting(const char *text, size_t max)
-{
-	size_t columns = 0, i;
-
-	for (i = 0; text[i]; i++)
-		/* A byte that continues a character takes no column. */
-		if (((unsigned char)text[i] & 0xc0) != 0x80 && columns++ == max)
-			break;
-	return (int)i;
-}
-
 static void print_line(const struct line *line, const size_t *width)
 {
-	size_t used = 0, room = 0;
-	struct winsize w;
+	int used = 0;
 
 	for (size_t c = 0; c < COLUMNS; c++) {
 		if (!width[c])
 			continue;
 		/* Numbers to the right: the PID, the domains. */
 		printf(c % 2 ? "%-*s  " : "%*s  ", (int)width[c], line->cell[c]);
-		used += width[c] + 2;
+		used += (int)width[c] + 2;
 	}
-	/* Like ps: cut at the terminal's edge, whole where there is none. */
-	if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) && w.ws_col > used)
-		room = w.ws_col - used;
-	printf("%.*s\n", room ? fitting(line->command, room) : -1, line->command);
+	cli__print_last_column(line->command, used);
 }
 
 /* The rows that lack something, or those that do not. Returns how many. */

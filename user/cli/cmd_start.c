@@ -76,13 +76,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->output = arg;
 		return 0;
 	case OPT_FORMAT:
-		if (strcmp(arg, "jsonl") && strcmp(arg, "raw"))
-			cli__argp_error(state, "the format is jsonl or raw, not %s", arg);
-		o->is_raw = !strcmp(arg, "raw");
+		o->is_raw = cli__argp_is_raw(state, arg);
 		return 0;
 	case OPT_DURATION:
-		if (cli__parse_seconds(arg, &o->duration_s))
-			cli__argp_error(state, "not a duration in seconds: %s", arg);
+		o->duration_s = cli__argp_seconds(state, arg);
 		return 0;
 	case OPT_JSON:
 		o->json = true;

@@ -14,6 +14,7 @@
 #include "user/cli/cli.h"
 #include "user/cli/status.h"
 #include "user/client/client.h"
+#include "user/common/units.h"
 #include "user/sinks/json.h"
 #include "user/wire/wire.h"
 
@@ -85,7 +86,7 @@ static struct line profile_line(const json_t *p)
 	snprintf(line.cell[3], size, "%s", status__string(p, "state"));
 	status__rate(p, line.cell[4], size);
 	snprintf(line.cell[5], size, "%lld", status__integer(p, "records"));
-	status__words(json_number_value(json_object_get(p, "live_words")), line.cell[6], size);
+	units__words(json_number_value(json_object_get(p, "live_words")), line.cell[6], size);
 	snprintf(line.cell[7], size, "%lld", status__lost(p));
 	return line;
 }

@@ -32,9 +32,6 @@ long long status__lost(const json_t *profile);
 void status__user(const json_t *profile, char *text, size_t size);
 void status__rate(const json_t *object, char *text, size_t size);
 
-/* Words as in the table of sites: "1.2M". */
-void status__words(double words, char *text, size_t size);
-
 /* All about one profile, on stdout. */
 void status_detail__print(const json_t *profile);
 

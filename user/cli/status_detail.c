@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a daemon says about a profile; see status.h. */
-#include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
 
 #include "user/cli/cli.h"
 #include "user/cli/status.h"
+#include "user/common/units.h"
 #include "user/profile/profile.h"
 
 const char *status__string(const json_t *object, const char *name)
@@ -34,13 +34,7 @@ long long status__lost(const json_t *profile)
 
 void status__user(const json_t *profile, char *text, size_t size)
 {
-	uid_t uid = (uid_t)status__integer(profile, "uid");
-	const struct passwd *pw = getpwuid(uid);
-
-	if (pw)
-		snprintf(text, size, "%s", pw->pw_name);
-	else
-		snprintf(text, size, "%u", (unsigned)uid);
+	cli__format_user((uid_t)status__integer(profile, "uid"), text, size);
 }
 
 void status__rate(const json_t *object, char *text, size_t size)
@@ -51,21 +45,6 @@ void status__rate(const json_t *object, char *text, size_t size)
 	if (rate > 0 && !json_is_true(json_object_get(object, "counters_only")))
 		cli__format_rate(rate, number);
 	snprintf(text, size, "%s", number);
-}
-
-void status__words(double words, char *text, size_t size)
-{
-	static const char units[] = " kMGTP";
-	size_t unit = 0;
-
-	if (words < 0)
-		words = 0;
-	while (words >= 999.5 && unit < sizeof(units) - 2) {
-		words /= 1000;
-		unit++;
-	}
-	snprintf(text, size, unit ? "%.*f%c" : "%.*f", !unit || words >= 99.95 ? 0 : 1, words,
-		 units[unit]);
 }
 
 /* ---- one profile ---- */
@@ -109,7 +88,7 @@ static void print_records(const json_t *p)
 	const char *cause;
 	char live[32];
 
-	status__words(json_number_value(json_object_get(p, "live_words")), live, sizeof(live));
+	units__words(json_number_value(json_object_get(p, "live_words")), live, sizeof(live));
 	printf("%-12s%lld allocations with %lld samples\n", "records",
 	       status__integer(p, "records"), status__integer(p, "samples"));
 	printf("%-12s%s words\n", "live", live);

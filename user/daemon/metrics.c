@@ -215,9 +215,11 @@ void metrics__run(struct metrics *m)
 
 	if (read(m->timer, &expired, sizeof(expired)) < 0)
 		expired = 0; /* so it is readable for another reason */
+	/* Twice at least: where a connection goes that was one of the most that there
+	 * may be, only the next run listens for others again. */
 	for (int i = 0; i < RUNS_MAX; i++) {
 		MHD_run(m->http);
-		if (MHD_get_timeout(m->http, &ms) != MHD_YES || ms)
+		if (i && (MHD_get_timeout(m->http, &ms) != MHD_YES || ms))
 			break;
 	}
 	set_timer(m);

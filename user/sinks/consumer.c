@@ -2,6 +2,10 @@
 /*
  * A sink that never blocks; see consumer.h.
  *
+ * In:   records.
+ * Out:  those that find room in the queue (outbox.h), with what has to be told before
+ *       them (consumer_told.h), and how many do not.
+ *
  * The sink of the format writes into a stdio stream whose bytes are staged here. A
  * record goes into the queue whole, when all of it has been staged, together with
  * what had to be told before it.
@@ -15,20 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
+#include "user/sinks/consumer_told.h"
 #include "user/sinks/json.h"
 #include "user/sinks/outbox.h"
-#include "user/sinks/told.h"
-#include "user/track/threads.h"
-
-/* A rate record that found no room. */
-struct owed_rate {
-	uint32_t domain; /* key */
-	struct hs_rec_rate rec;
-	UT_hash_handle hh;
-};
 
 struct consumer {
 	struct sink base;
@@ -40,9 +33,7 @@ struct consumer {
 	char *stage; /* the record in the making */
 	size_t n_stage, stage_room;
 
-	struct told stacks;
-	struct thread_table *threads; /* NULL: they can be made up from the output */
-	struct owed_rate *owed;
+	struct consumer_told told; /* and what is owed */
 	uint64_t n_dropped;
 	uint64_t n_untold; /* of these, not in a loss record yet */
 	int error;         /* of ours; the outbox has its own */
@@ -121,128 +112,7 @@ static void commit(struct consumer *c, int err)
 		fail(c, err);
 }
 
-/* ---- what has to be told before a record ---- */
-
-static int tell_thread(struct consumer *c, const struct hs_record *h)
-{
-	int ret = thread_table__see(c->threads, h->tid, h->domain);
-
-	return ret > 0 ? c->inner->ops->thread(c->inner, h->tid, h->domain, h->time_ns) : ret;
-}
-
-static bool knows_stack(const struct consumer *c, uint64_t hash, uint32_t id)
-{
-	return told__has(&c->stacks, id) &&
-	       (c->format != CONSUMER_RAW || told__has_hash(&c->stacks, hash, id));
-}
-
-/* event: a stack record. */
-static int tell_stack(struct consumer *c, const struct hs_event *event, const struct stack *stack)
-{
-	const struct sink_ops *ops = c->inner->ops;
-	int err;
-
-	if (told__has(&c->stacks, stack->id))
-		err = ops->stack_again ? ops->stack_again(c->inner, event, stack) : 0;
-	else
-		err = ops->stack(c->inner, event, stack);
-	if (!err)
-		err = told__add(&c->stacks, stack->id);
-	if (!err && c->format == CONSUMER_RAW)
-		err = told__add_hash(&c->stacks, event->stack->hash, stack->id);
-	return err;
-}
-
-/* The stack of an allocation, as the record that was before our time or left out. */
-static int tell_stack_of(struct consumer *c, const struct hs_rec_alloc *alloc,
-			 const struct stack *stack)
-{
-	size_t size = sizeof(struct hs_rec_stack) + stack->depth * sizeof(uint64_t);
-	struct hs_rec_stack *rec;
-	struct hs_event event = { .type = HS_REC_STACK };
-	int err;
-
-	if (knows_stack(c, alloc->stack_hash, stack->id))
-		return 0;
-	rec = calloc(1, size);
-	if (!rec)
-		return -ENOMEM;
-	rec->h = alloc->h;
-	rec->h.type = HS_REC_STACK;
-	rec->h.size_bytes = (uint32_t)size;
-	rec->hash = alloc->stack_hash;
-	rec->depth = stack->depth;
-	for (uint32_t i = 0; i < stack->depth; i++)
-		rec->frames[i] = stack->frames[i].slot;
-	event.stack = rec;
-	err = tell_stack(c, &event, stack);
-	free(rec);
-	return err;
-}
-
-static int tell_event(struct consumer *c, const struct hs_event *event, const struct stack *stack)
-{
-	int err = c->threads ? tell_thread(c, event->h) : 0;
-
-	if (!err && stack && event->type == HS_REC_ALLOC)
-		err = tell_stack_of(c, event->alloc, stack);
-	return err ? err : c->inner->ops->event(c->inner, event, stack);
-}
-
-/* ---- rates that found no room ---- */
-
-static struct owed_rate *owed_of(const struct consumer *c, uint32_t domain)
-{
-	struct owed_rate *o;
-
-	HASH_FIND(hh, c->owed, &domain, sizeof(domain), o);
-	return o;
-}
-
-static void owe(struct consumer *c, const struct hs_rec_rate *rec)
-{
-	struct owed_rate *o = owed_of(c, rec->h.domain);
-
-	if (!o) {
-		o = calloc(1, sizeof(*o));
-		if (!o) {
-			fail(c, -ENOMEM);
-			return;
-		}
-		o->domain = rec->h.domain;
-		HASH_ADD(hh, c->owed, domain, sizeof(o->domain), o);
-		if (!o->hh.tbl) {
-			free(o);
-			fail(c, -ENOMEM);
-			return;
-		}
-	}
-	o->rec = *rec;
-}
-
-static void disown(struct consumer *c, struct owed_rate *o)
-{
-	if (!o)
-		return;
-	HASH_DEL(c->owed, o);
-	free(o);
-}
-
-static int tell_owed(struct consumer *c)
-{
-	struct owed_rate *o, *next;
-	int err = 0;
-
-	HASH_ITER (hh, c->owed, o, next) {
-		const struct hs_event event = { .type = HS_REC_RATE, .rate = &o->rec };
-
-		err = tell_event(c, &event, NULL);
-		if (err)
-			break;
-		disown(c, o);
-	}
-	return err;
-}
+/* ---- what was put off ---- */
 
 static int tell_loss(struct consumer *c)
 {
@@ -264,7 +134,7 @@ static int tell_loss(struct consumer *c)
 /* What was put off comes before a record that is let in. */
 static int settle(struct consumer *c, enum urgency urgency)
 {
-	int err = tell_owed(c);
+	int err = consumer_told__settle(&c->told);
 
 	if (!err && c->n_untold &&
 	    (urgency == LAST || outbox__queued(c->outbox) < c->queue_bytes / 2))
@@ -325,7 +195,7 @@ static int consumer__stack(struct sink *base, const struct hs_event *event,
 	if (is_over(c) || !has_room(c, BULK))
 		return 0;
 	err = settle(c, BULK);
-	commit(c, err ? err : tell_stack(c, event, stack));
+	commit(c, err ? err : consumer_told__stack(&c->told, event, stack));
 	return 0;
 }
 
@@ -361,16 +231,18 @@ static int consumer__event(struct sink *base, const struct hs_event *event,
 		return 0;
 	if (!has_room(c, urgency)) {
 		if (event->type == HS_REC_RATE) {
-			owe(c, event->rate);
+			err = consumer_told__owe(&c->told, event->rate);
+			if (err)
+				fail(c, err);
 			return 0;
 		}
 		if (event->type == HS_REC_DOMAIN_TERMINATE)
-			disown(c, owed_of(c, event->h->domain));
+			consumer_told__disown(&c->told, event->h->domain);
 		leave_out(c);
 		return 0;
 	}
 	err = settle(c, urgency);
-	commit(c, err ? err : tell_event(c, event, stack));
+	commit(c, err ? err : consumer_told__event(&c->told, event, stack));
 	return 0;
 }
 
@@ -378,7 +250,7 @@ static int consumer__flush(struct sink *base)
 {
 	struct consumer *c = (struct consumer *)base;
 
-	if ((c->n_untold || c->owed) && !is_over(c) && has_room(c, BULK))
+	if ((c->n_untold || c->told.owed) && !is_over(c) && has_room(c, BULK))
 		commit(c, settle(c, BULK));
 	outbox__push(c->outbox);
 	return 0;
@@ -387,15 +259,11 @@ static int consumer__flush(struct sink *base)
 static void consumer__free(struct sink *base)
 {
 	struct consumer *c = (struct consumer *)base;
-	struct owed_rate *o, *next;
 
-	HASH_ITER (hh, c->owed, o, next)
-		disown(c, o);
 	/* Closes the stream, which may stage what a failed record has left in it. */
 	sink__free(c->inner);
 	outbox__free(c->outbox);
-	thread_table__free(c->threads);
-	told__deinit(&c->stacks);
+	consumer_told__deinit(&c->told);
 	free(c->stage);
 	free(c);
 }
@@ -439,9 +307,8 @@ int consumer__new(struct sink **out, int fd, enum consumer_format format, size_t
 	err = outbox__new(&c->outbox, fd, format == CONSUMER_JSONL);
 	if (!err)
 		err = open_inner(c);
-	/* A raw capture can say itself which thread runs for which domain. */
-	if (!err && format == CONSUMER_JSONL)
-		err = thread_table__new(&c->threads);
+	if (!err)
+		err = consumer_told__init(&c->told, c->inner, format);
 	if (!err) {
 		commit(c, 0); /* the head of a raw capture */
 		err = c->error;

@@ -9,6 +9,8 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "user/common/units.h"
+
 /* Names are interned by the symbolizer: equal strings are equal pointers. */
 struct site_key {
 	const char *function;
@@ -152,23 +154,6 @@ static int by_words(struct site_entry *a, struct site_entry *b)
 	return a->site.words < b->site.words ? 1 : a->site.words > b->site.words ? -1 : 0;
 }
 
-/* "1.2M" and the like. */
-static const char *words_text(double words, char *text, size_t size)
-{
-	static const char units[] = " kMGTP";
-	size_t unit = 0;
-
-	if (words < 0)
-		words = 0;
-	while (words >= 999.5 && unit < sizeof(units) - 2) {
-		words /= 1000;
-		unit++;
-	}
-	snprintf(text, size, unit ? "%.*f%c" : "%.*f", !unit || words >= 99.95 ? 0 : 1, words,
-		 units[unit]);
-	return text;
-}
-
 int site_table__print(const struct site_table *t, FILE *f, size_t n_max)
 {
 	/* Sorting relinks the table and changes nothing else. */
@@ -186,8 +171,8 @@ int site_table__print(const struct site_table *t, FILE *f, size_t n_max)
 	}
 	fprintf(f, "%10s %10s %7s  %s\n", "WORDS", "LIVE", "SHARE", "ALLOCATION SITE");
 	for (e = table->sites; e && n < n_max; e = e->hh.next, n++) {
-		fprintf(f, "%10s %10s %6.1f%%  %s", words_text(e->site.words, allocated, 32),
-			words_text(e->site.live_words, alive, 32),
+		fprintf(f, "%10s %10s %6.1f%%  %s", units__words(e->site.words, allocated, 32),
+			units__words(e->site.live_words, alive, 32),
 			total > 0 ? 100.0 * e->site.words / total : 0.0,
 			e->site.function ? e->site.function
 			: e->site.file   ? "?"
@@ -196,10 +181,10 @@ int site_table__print(const struct site_table *t, FILE *f, size_t n_max)
 			fprintf(f, "  %s:%u", e->site.file, e->site.line);
 		fputc('\n', f);
 	}
-	fprintf(f, "%10s %10s %6.1f%%  all %u sites\n", words_text(total, allocated, 32),
-		words_text(live, alive, 32), total > 0 ? 100.0 : 0.0, HASH_COUNT(table->sites));
+	fprintf(f, "%10s %10s %6.1f%%  all %u sites\n", units__words(total, allocated, 32),
+		units__words(live, alive, 32), total > 0 ? 100.0 : 0.0, HASH_COUNT(table->sites));
 	if (unknown > 0)
 		fprintf(f, "%10s words were not followed and count as neither live nor dead\n",
-			words_text(unknown, allocated, 32));
+			units__words(unknown, allocated, 32));
 	return 0;
 }

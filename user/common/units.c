@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Amounts as people read them; see units.h. */
+#include "user/common/units.h"
+
+#include <stdio.h>
+
+const char *units__words(double words, char *text, size_t size)
+{
+	static const char units[] = " kMGTP";
+	size_t unit = 0;
+
+	if (words < 0)
+		words = 0;
+	while (words >= 999.5 && unit < sizeof(units) - 2) {
+		words /= 1000;
+		unit++;
+	}
+	snprintf(text, size, unit ? "%.*f%c" : "%.*f", !unit || words >= 99.95 ? 0 : 1, words,
+		 units[unit]);
+	return text;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Amounts as people read them.
+ *
+ * In:   a number.
+ * Out:  a short text.
+ */
+#ifndef HEAPSONDE_UNITS_H
+#define HEAPSONDE_UNITS_H
+
+#include <stddef.h>
+
+/* Words, in thousands: "317", "1.2M"; less than none is "0". Returns text. */
+const char *units__words(double words, char *text, size_t size);
+
+#endif /* HEAPSONDE_UNITS_H */
