@@ -181,6 +181,27 @@ static void report_young(caml_domain_state *dom, struct sonde_domain *d,
   }
 }
 
+/* Sampling has begun in a collection that this allocation brought about. The
+   trigger was drawn where the block has gone since, so it is decided now. */
+__attribute__((noinline))
+static void sample_first(caml_domain_state *dom, struct sonde_domain *d,
+                         uintnat wosize, int flags, int nallocs,
+                         unsigned char *lens)
+{
+  unsigned short n_samples[MAX_SUB_BLOCKS];
+  if (dom->young_ptr >= d->our_trigger) return;
+  int is_hit = flags & CAML_DO_TRACK && nallocs <= MAX_SUB_BLOCKS;
+  int tier = d->tier;
+  if (is_hit) {
+    announce(dom, d);
+    sonde_count_young(dom, d, wosize, nallocs, lens, n_samples);
+  }
+  arm_at(dom, d, dom->young_ptr);
+  if (is_hit)
+    report_young(dom, d, wosize, flags & CAML_FROM_CAML, nallocs, lens, tier,
+                 n_samples);
+}
+
 /* Called when an allocation of [wosize] words in all, which has been subtracted
    from young_ptr, went below young_limit: because of our trigger, memprof's, an
    interrupt, or the end of the minor heap.
@@ -204,6 +225,8 @@ void caml_alloc_small_dispatch(caml_domain_state *dom, intnat wosize, int flags,
   struct sonde_domain *d = sonde_domain_of(dom);
   if (d == NULL || d->tier == SONDE_NO_TIER) {
     sonde_orig_caml_alloc_small_dispatch(dom, wosize, flags, nallocs, lens);
+    if (d != NULL && d->tier != SONDE_NO_TIER)
+      sample_first(dom, d, wosize, flags, nallocs, lens);
     return;
   }
 
