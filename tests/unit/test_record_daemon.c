@@ -41,7 +41,9 @@ static void records_for_a_while(void **state)
 			 0);
 	fake__join();
 	fake__expect(0, "{\"op\":\"start\",\"pid\":42,\"rate\":0.5,\"stack_depth\":64,\"track\":"
-			"\"all\",\"format\":\"raw\",\"bound\":true,\"duration\":0.5,\"top\":3}");
+			"\"all\",\"ring_bytes\":33554432,\"max_blocks\":524288,"
+			"\"max_stacks\":65536,\"format\":\"raw\",\"bound\":true,\"duration\":0.5,"
+			"\"top\":3}");
 	fake__expect_file("file", "records\n");
 	fake__expect_file("out", "");
 	fake__expect_file("err", "");

@@ -23,10 +23,7 @@
 #include "bpf/tables.h"
 #include "user/attach/notes.h"
 
-#define RING_BYTES_DEFAULT (32u << 20)
 #define RING_BYTES_COUNTERS (1u << 18)
-#define MAX_BLOCKS_DEFAULT (1u << 19)
-#define MAX_STACKS_DEFAULT (1u << 16)
 
 /* libbpf talks a lot, and its last word is not the best one for people. */
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
@@ -113,8 +110,8 @@ static void skeleton__configure(struct attachment *a, const struct attach_option
 				const struct kernel_features *kernel)
 {
 	struct heapsonde_bpf *s = a->skel;
-	uint32_t max_blocks = (o->max_blocks ? o->max_blocks : MAX_BLOCKS_DEFAULT) + 1;
-	uint32_t ring_bytes = o->ring_bytes ? o->ring_bytes : RING_BYTES_DEFAULT;
+	uint32_t max_blocks = (o->max_blocks ? o->max_blocks : ATTACH_MAX_BLOCKS) + 1;
+	uint32_t ring_bytes = o->ring_bytes ? o->ring_bytes : ATTACH_RING_BYTES;
 	struct bpf_program *prog;
 
 	if (o->counters_only || !o->lifetimes)
@@ -126,8 +123,7 @@ static void skeleton__configure(struct attachment *a, const struct attach_option
 	bpf_map__set_max_entries(s->maps.blocks, max_blocks);
 	bpf_map__set_max_entries(s->maps.ring, ring_bytes);
 	s->rodata->cfg_ring_bytes = ring_bytes;
-	bpf_map__set_max_entries(s->maps.stacks,
-				 o->max_stacks ? o->max_stacks : MAX_STACKS_DEFAULT);
+	bpf_map__set_max_entries(s->maps.stacks, o->max_stacks ? o->max_stacks : ATTACH_MAX_STACKS);
 	if (o->counters_only)
 		bpf_map__set_max_entries(s->maps.stacks, 1);
 	bpf_object__for_each_program (prog, s->obj) {

@@ -33,6 +33,11 @@ struct tier_choice {
  */
 int tier_choice__make(double rate, struct tier_choice *out);
 
+/* Kernel memory by default. */
+#define ATTACH_RING_BYTES (32u << 20)
+#define ATTACH_MAX_BLOCKS (1u << 19)
+#define ATTACH_MAX_STACKS (1u << 16)
+
 /* What is wished for; all sizes are upper bounds on kernel memory. */
 struct attach_options {
 	uint32_t number;    /* of the profile, in its records; >= 1 */

@@ -19,8 +19,8 @@ static const struct argp_option option_list[] = {
 	  0 },
 	{ NULL, 0, NULL, 0, "What each user but root may have at once:", 1 },
 	{ "max-profiles", OPT_MAX_PROFILES, "N", 0, "Profiles (default 16)", 1 },
-	{ "max-blocks", OPT_MAX_BLOCKS, "N", 0, "Blocks followed, in all profiles (1048576)", 1 },
-	{ "max-memory", OPT_MAX_MEMORY, "BYTES", 0, "Kernel memory, in all profiles (256M)", 1 },
+	{ "max-blocks", OPT_MAX_BLOCKS, "N", 0, "Blocks followed, in all profiles (4194304)", 1 },
+	{ "max-memory", OPT_MAX_MEMORY, "BYTES", 0, "Kernel memory, in all profiles (512M)", 1 },
 	{ 0 },
 };
 

@@ -98,11 +98,24 @@ static int wait_line(struct recording *r, json_t **line, struct hs_error *err)
 
 /* ---- the steps ---- */
 
+/* What record has by default, not the smaller tables that the daemon would take. */
+static struct profile_options with_memory(const struct profile_options *o)
+{
+	struct profile_options own = *o;
+	struct attach_options *a = &own.attach;
+
+	a->ring_bytes = a->ring_bytes ? a->ring_bytes : ATTACH_RING_BYTES;
+	a->max_blocks = a->max_blocks ? a->max_blocks : ATTACH_MAX_BLOCKS;
+	a->max_stacks = a->max_stacks ? a->max_stacks : ATTACH_MAX_STACKS;
+	return own;
+}
+
 static int send_start(struct recording *r, struct hs_error *err)
 {
 	const struct record_options *o = r->options;
+	const struct profile_options profile = with_memory(&o->profile);
 	struct start_request request = { .pid = r->child ? child__pid(r->child) : o->pid,
-					 .profile = &o->profile,
+					 .profile = &profile,
 					 .is_raw = o->is_raw,
 					 .is_bound = true,
 					 .duration_s = o->duration_s,

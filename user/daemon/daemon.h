@@ -19,8 +19,8 @@
 
 /* Limits for each user but root, by default. */
 #define DAEMON_MAX_PROFILES 16
-#define DAEMON_MAX_BLOCKS 1048576
-#define DAEMON_MAX_MEMORY_BYTES (256ull << 20)
+#define DAEMON_MAX_BLOCKS 4194304
+#define DAEMON_MAX_MEMORY_BYTES (512ull << 20)
 
 struct daemon_options {
 	const char *socket_path;
