@@ -25,19 +25,23 @@ trap_all() {
 # which is stopped. Sets target_pid and child.
 forked() {
   start_target target fork "$2" --wait --children 1 || return
-  start "$1" -p "$target_pid" -r 2^-14 || return
+  start "$1" -p "$target_pid" -r 2^-17 || return
   tell target go
-  # It has begun its work when it has used some time of the CPU: utime.
+  # It has begun its work when it has used some time of the CPU: utime. Stopped while
+  # this looks, it cannot have ended unseen.
   child_works() {
-    child=$(pgrep -P "$target_pid") && awk '{ exit !($14 > 0) }' "/proc/$child/stat"
+    child=$(pgrep -P "$target_pid") || return
+    kill -STOP "$child"
+    awk '{ exit !($14 > 0) }' "/proc/$child/stat" && return
+    kill -CONT "$child"
+    return 1
   }
-  wait_until "the child to work" child_works || return
-  kill -STOP "$child"
+  wait_until "the child to work" child_works
 }
 
 @test "a forked child runs into no probe, and is none of the daemon's" {
   start_daemon
-  forked run 300000000
+  forked run 1500000000
   # Each site of the child would be its end now.
   trap_all "$child"
   [[ $(probes_armed "$child" | wc -l) == $(probes "$child" | wc -l) ]]
@@ -66,8 +70,8 @@ forked() {
 
 @test "a start on a child is a profile of the child's" {
   start_daemon
-  forked run 300000000
-  start child -p "$child" -r 2^-14
+  forked run 1500000000
+  start child -p "$child" -r 2^-17
   kill -CONT "$child"
   said target '^done'
   grep -qx 'child ok' target.out
