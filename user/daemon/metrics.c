@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "user/daemon/metrics_listen.h"
 #include "user/daemon/metrics_text.h"
+#include "user/daemon/usage.h"
 
 /* Rounds of the server in one metrics__run. */
 #define RUNS_MAX 8
@@ -42,28 +42,6 @@ static uint64_t now_ms(void)
 
 /* ---- the snapshot ---- */
 
-static json_int_t cpu_ns(void)
-{
-	struct rusage u;
-
-	getrusage(RUSAGE_SELF, &u);
-	return ((json_int_t)u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000 +
-	       ((json_int_t)u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
-}
-
-static json_int_t rss_bytes(void)
-{
-	unsigned long pages = 0;
-	FILE *f = fopen("/proc/self/statm", "re");
-
-	if (!f)
-		return 0;
-	if (fscanf(f, "%*u %lu", &pages) != 1)
-		pages = 0;
-	fclose(f);
-	return (json_int_t)pages * sysconf(_SC_PAGESIZE);
-}
-
 /* What the supervisor does not say of itself. */
 static int add_daemon(json_t *snapshot)
 {
@@ -72,8 +50,9 @@ static int add_daemon(json_t *snapshot)
 	if (json_object_get(snapshot, "daemon"))
 		return 0;
 	return json_object_set_new(snapshot, "daemon",
-				   json_pack("{s:I, s:I, s:I}", "cpu_ns", cpu_ns(), "rss_bytes",
-					     rss_bytes(), "workers", n));
+				   json_pack("{s:I, s:I, s:I}", "cpu_ns",
+					     (json_int_t)usage__cpu_ns(), "rss_bytes",
+					     (json_int_t)usage__resident_bytes(), "workers", n));
 }
 
 static int render(struct metrics *m, char **text, size_t *len)

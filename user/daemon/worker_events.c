@@ -3,10 +3,8 @@
 #include "user/daemon/worker_events.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
+#include "user/daemon/usage.h"
 #include "user/sinks/json.h"
 #include "user/wire/wire.h"
 
@@ -65,28 +63,6 @@ void worker_events__bounce(int channel, json_t *request, int connection)
 }
 
 /* ---- the target, for the metrics ---- */
-
-static uint64_t resident_bytes(void)
-{
-	unsigned long pages = 0;
-	FILE *f = fopen("/proc/self/statm", "re");
-
-	if (!f)
-		return 0;
-	if (fscanf(f, "%*u %lu", &pages) != 1)
-		pages = 0;
-	fclose(f);
-	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-static json_int_t cpu_ns(void)
-{
-	struct rusage u;
-
-	getrusage(RUSAGE_SELF, &u);
-	return ((json_int_t)u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000 +
-	       ((json_int_t)u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
-}
 
 static void add(struct hs_counts *to, const struct hs_counts *c)
 {
@@ -148,8 +124,8 @@ static void add_domains(json_t *o, const struct held *h)
 static json_t *target_object(const struct target *t, const struct held *profiles)
 {
 	json_t *o = json_pack("{s:I, s:o, s:I, s:I}", "pid", (json_int_t)t->pid, "command",
-			      held__command(t), "cpu_ns", cpu_ns(), "rss_bytes",
-			      (json_int_t)resident_bytes());
+			      held__command(t), "cpu_ns", (json_int_t)usage__cpu_ns(), "rss_bytes",
+			      (json_int_t)usage__resident_bytes());
 
 	if (o)
 		add_domains(o, oldest(profiles));
