@@ -101,3 +101,16 @@ load faults_helpers
     grep -q '^{"type":"summary","reason":"target exited"' "r$i.jsonl"
   done
 }
+
+@test "a process that allocates faster than its records can be read: requests are answered" {
+  start_daemon
+  start_target target busy --domains 2
+  start run -p "$target_pid" -r 2^-3 --ring-size 64M
+  more_records run
+  local request
+  for request in "status $run_id" "rate $run_id 2^-2" "stop $run_id" "discard $run_id"; do
+    # shellcheck disable=SC2086  # two words
+    timeout "$DEADLINE" "$HEAPSONDE" $request >/dev/null
+  done
+  nothing_attached "$target_pid"
+}

@@ -155,19 +155,17 @@ void held__answer_start(struct held *h, int client)
 
 /* ---- running ---- */
 
-void held__drain(struct held *h)
+bool held__drain(struct held *h)
 {
-	int n;
+	int n, ret;
 
 	if (h->state != HELD_RUNNING)
-		return;
-	do {
-		n = profile__drain(h->profile);
-	} while (n == COLLECT_BATCH);
-	if (n >= 0)
-		n = h->fanout->ops->flush(h->fanout);
-	if (n < 0)
+		return false;
+	n = profile__drain(h->profile);
+	ret = n < 0 ? n : h->fanout->ops->flush(h->fanout);
+	if (ret < 0)
 		held__end(h, END_ERROR);
+	return n == COLLECT_BATCH;
 }
 
 void held__tick(struct held *h)

@@ -64,9 +64,11 @@ void held__answer_start(struct held *h, int client);
 /* NULL is fine. Detaches, if it is attached; what waits in outputs is given up. */
 void held__free(struct held *h);
 
-/* Hand over what the kernel has; look after counters. Never fails: a profile that
- * does has ended then, with the reason "error". */
-void held__drain(struct held *h);
+/*
+ * Hand over what the kernel has, a batch of it: true if there may be more. Look after
+ * counters. Neither fails: a profile that does has ended then, with the reason "error".
+ */
+bool held__drain(struct held *h);
 void held__tick(struct held *h);
 
 /*

@@ -184,7 +184,8 @@ static int serve(struct worker *w, struct request *r, int connection, struct hs_
 	if (!h)
 		return hs_error__set(err, -EALREADY, "profile %u has been discarded already",
 				     r->profile);
-	/* What happened before the request comes before its effect. */
+	/* What happened before the request comes before its effect, unless it is more
+	 * than a batch. */
 	held__drain(h);
 	held__tick(h);
 	switch (r->op) {
@@ -300,11 +301,12 @@ static int on_clock(sd_event_source *source, uint64_t us, void *ctx)
 {
 	struct worker *w = ctx;
 	uint64_t now = profile__now_ns();
+	bool has_more = false;
 	struct held *h;
 
 	(void)us;
 	for (h = w->profiles; h; h = h->next)
-		held__drain(h);
+		has_more |= held__drain(h);
 	if (now >= w->next_tick_ns) {
 		w->next_tick_ns = now + PROFILE_TICK_NS;
 		for (h = w->profiles; h; h = h->next)
@@ -316,7 +318,8 @@ static int on_clock(sd_event_source *source, uint64_t us, void *ctx)
 		worker_events__all(w->channel, w->target, w->profiles);
 	}
 	sweep(w);
-	sd_event_source_set_time_relative(source, PROFILE_DRAIN_MS * 1000u);
+	/* At once, if there is more than we are fast; but requests come in between. */
+	sd_event_source_set_time_relative(source, has_more ? 0 : PROFILE_DRAIN_MS * 1000u);
 	return 0;
 }
 

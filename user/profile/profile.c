@@ -197,13 +197,21 @@ int profile__drain(struct profile *p)
 	return collector__drain(p->collector);
 }
 
+/*
+ * All that was in the ring buffer when this began, and not what a busy target goes on
+ * to put there: no more records than the ring buffer can hold.
+ */
 static int drain_all(struct profile *p)
 {
+	const struct attach_options *a = &p->options->attach;
+	uint32_t ring_bytes = a->ring_bytes ? a->ring_bytes : ATTACH_RING_BYTES;
+	int64_t left = ring_bytes / sizeof(struct hs_record);
 	int n;
 
 	do {
 		n = collector__drain(p->collector);
-	} while (n == COLLECT_BATCH);
+		left -= n;
+	} while (n == COLLECT_BATCH && left > 0);
 	return n < 0 ? n : 0;
 }
 
