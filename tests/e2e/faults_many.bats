@@ -107,7 +107,12 @@ load faults_helpers
   start_target target busy --domains 2
   start run -p "$target_pid" -r 2^-3 --ring-size 64M
   more_records run
-  local request
+  # Each makes a record take longer.
+  local request i
+  for i in 1 2 3 4; do
+    "$HEAPSONDE" follow "$run_id" >/dev/null 2>&1 3>&- &
+    children+=($!)
+  done
   for request in "status $run_id" "rate $run_id 2^-2" "stop $run_id" "discard $run_id"; do
     # shellcheck disable=SC2086  # two words
     timeout "$DEADLINE" "$HEAPSONDE" $request >/dev/null
