@@ -21,7 +21,6 @@
 
 /* Where the daemon listens. */
 #define WIRE_SOCKET_DEFAULT "/run/heapsonde/control.sock"
-#define WIRE_VERSION 1
 
 /* The longest request, newline included; answers may be longer. */
 #define WIRE_REQUEST_MAX_BYTES 65536
