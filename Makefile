@@ -18,7 +18,8 @@ BPFTOOL ?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
 CFLAGS ?= -O2 -g
 ALL_CFLAGS := -std=gnu17 -Wall -Wextra -Werror -D_GNU_SOURCE -I. -I$(B)/gen \
 	-DHEAPSONDE_VERSION='"$(VERSION)"' $(CFLAGS)
-LDLIBS := -lbpf -ldw -lelf -ljansson -lsystemd -lseccomp -lcap -lmicrohttpd -lz -lm -lpthread
+LDLIBS := -lbpf -ldw -lelf -ljansson -lsystemd -lseccomp -lcap -lmicrohttpd \
+	-lzstd -lJudy -lprotobuf-c -lncursesw -lz -lm -lpthread
 
 USER_SRCS := $(wildcard user/*/*.c)
 USER_OBJS := $(USER_SRCS:%.c=$(B)/obj/%.o)

@@ -14,7 +14,7 @@
 
 #include <linux/types.h>
 
-#define HS_RECORDS_VERSION 2
+#define HS_RECORDS_VERSION 3
 
 enum hs_record_type {
 	HS_REC_ALLOC = 1,
@@ -26,6 +26,7 @@ enum hs_record_type {
 	HS_REC_DOMAIN_TERMINATE = 7,
 	HS_REC_EXIT = 8, /* the process is exiting: last counters of the domain */
 	HS_REC_RATE = 9, /* from here on the domain samples at another rate */
+	HS_REC_MAJOR_CYCLE = 10, /* a major cycle has ended; told by each domain */
 	HS_REC_TYPE_END
 };
 
@@ -81,7 +82,7 @@ struct hs_counts {
 	__u64 major_collections;
 };
 
-/* HS_REC_DOMAIN_SPAWN, HS_REC_DOMAIN_TERMINATE, HS_REC_EXIT */
+/* HS_REC_DOMAIN_SPAWN, HS_REC_DOMAIN_TERMINATE, HS_REC_EXIT, HS_REC_MAJOR_CYCLE */
 struct hs_rec_domain {
 	struct hs_record h;
 	__u32 domain_id; /* the runtime's slot, reused */

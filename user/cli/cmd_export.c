@@ -51,18 +51,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static int on_json(void *ctx, json_t *object)
-{
-	struct pipeline *p = ctx;
-
-	return p->sink->ops->json(p->sink, object);
-}
-
 /* From an open capture to an open sink. */
 static int convert(FILE *in, const char *name, struct sink *sink, struct symbolizer *symbolizer,
 		   bool *is_cut, struct hs_error *err)
 {
-	struct capture_reader reader = { .json = on_json,
+	struct capture_reader reader = { .json = pipeline__json,
 					 .event = pipeline__event,
 					 .symbolizer = symbolizer };
 	struct hs_error read_err = { "" };

@@ -27,6 +27,22 @@ struct capture_reader {
 };
 
 /*
+ * A capture piece by piece, as it comes through a pipe: feed it whatever bytes there are,
+ * then end it. reader is borrowed. Errors as capture__read; after one only capture__free
+ * may follow.
+ */
+struct capture;
+
+int capture__new(struct capture **out, struct capture_reader *reader);
+int capture__feed(struct capture *c, const void *bytes, size_t n_bytes, struct hs_error *err);
+
+/* No more will come. Sets reader->is_cut. */
+int capture__end(struct capture *c, struct hs_error *err);
+
+/* NULL is fine. */
+void capture__free(struct capture *c);
+
+/*
  * Read f to its end, or to where it was cut. Returns 0, the first non-zero return
  * of a callback, or -EBADMSG (not a capture, another version, damaged: see err),
  * -EIO, -ENOMEM.

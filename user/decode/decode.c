@@ -85,6 +85,7 @@ int decode__record(const void *data, size_t len_bytes, struct hs_event *out)
 	case HS_REC_DOMAIN_SPAWN:
 	case HS_REC_DOMAIN_TERMINATE:
 	case HS_REC_EXIT:
+	case HS_REC_MAJOR_CYCLE:
 		want = sizeof(struct hs_rec_domain);
 		break;
 	case HS_REC_RATE:

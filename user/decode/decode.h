@@ -22,7 +22,7 @@ struct hs_event {
 		const struct hs_rec_alloc *alloc;
 		const struct hs_rec_stack *stack;
 		const struct hs_rec_block *block;   /* promote, dealloc, unknown */
-		const struct hs_rec_domain *domain; /* spawn, terminate, exit */
+		const struct hs_rec_domain *domain; /* spawn, terminate, exit, major cycle */
 		const struct hs_rec_rate *rate;
 	};
 };

@@ -127,6 +127,8 @@ const char *json__type_name(const struct hs_event *event)
 		return "exit";
 	case HS_REC_RATE:
 		return "rate";
+	case HS_REC_MAJOR_CYCLE:
+		return "major_cycle";
 	case HS_REC_TYPE_END:
 		break;
 	}
@@ -196,7 +198,8 @@ static json_t *rate(const struct hs_rec_rate *r)
 static bool is_of_no_profile(const struct hs_event *event)
 {
 	return event->type == HS_REC_DOMAIN_SPAWN || event->type == HS_REC_DOMAIN_TERMINATE ||
-	       event->type == HS_REC_EXIT;
+	       event->type == HS_REC_EXIT ||
+	       event->type == HS_REC_MAJOR_CYCLE;
 }
 
 json_t *json__event(const struct hs_event *event, const struct stack *stack)

@@ -4,8 +4,8 @@
  *
  * In:   checked events, live (user/collect/collect.h) or from a capture
  *       (user/collect/capture.h).
- * Out:  the sink; the table of sites, if one is wanted; the rate that is in force
- *       in each domain.
+ * Out:  the sink; the table of sites and the sampled heap, if they are wanted; the
+ *       rate that is in force in each domain.
  */
 #ifndef HEAPSONDE_PIPELINE_H
 #define HEAPSONDE_PIPELINE_H
@@ -16,6 +16,7 @@
 #include "user/decode/decode.h"
 #include "user/sinks/sink.h"
 #include "user/symbolize/symbolize.h"
+#include "user/track/heap.h"
 #include "user/track/sites.h"
 #include "user/track/threads.h"
 
@@ -26,8 +27,10 @@ struct pipeline {
 	struct stack_table *stacks;
 	struct thread_table *threads;
 	struct site_table *sites;  /* NULL: not wanted */
+	struct heap *heap;         /* borrowed, set by who wants it; NULL: not wanted */
 	struct sink *sink;         /* borrowed */
-	double rate;               /* of domains that have told no other */
+	double rate;               /* of domains that have told no other; 0: that of the
+				    * first profile record that comes by */
 	struct domain_rate *rates; /* of those that have, until they terminate */
 	uint64_t n_allocs;         /* alloc records so far */
 	uint64_t stacks_unknown;   /* of these, whose stack was lost */
@@ -45,6 +48,12 @@ void pipeline__deinit(struct pipeline *p);
 
 /* Take in one event; ctx is the struct pipeline. Errors: -ENOMEM, the sink's. */
 int pipeline__event(void *ctx, const struct hs_event *event);
+
+/*
+ * One of the records that have no fixed form, on its way to the sink; ctx is the struct
+ * pipeline. Errors: -ENOMEM, the sink's.
+ */
+int pipeline__json(void *ctx, json_t *object);
 
 /*
  * The rate in force in a domain, samples per word, as of the events that have been

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What samples say of words: sums, and how sure they are.
+ *
+ * In:   blocks with their n_samples, size and the rate λ in force.
+ * Out:  unbiased estimates and their 95 % confidence intervals.
+ *
+ * Each word, headers included, is a sample with probability λ by itself, so n samples
+ * stand for n/λ words, with a variance that n(1-λ)/λ² estimates. At λ = 1 all is exact.
+ */
+#ifndef HEAPSONDE_ESTIMATE_H
+#define HEAPSONDE_ESTIMATE_H
+
+#include <stdint.h>
+
+/* An amount of blocks. Sums of amounts are amounts; zeroed is none. */
+struct amount {
+	double words;    /* Σ n/λ, headers included */
+	double variance; /* of words, in words² */
+	double blocks;   /* Σ n/(λ(size+1)): how many blocks these words are */
+};
+
+/* low <= value <= high */
+struct interval {
+	double value;
+	double low;
+	double high;
+};
+
+/* The amount that one sampled block stands for. rate: in (0, 1]. */
+struct amount amount__of(uint64_t n_samples, uint64_t size_words, double rate);
+
+void amount__add(struct amount *a, const struct amount *b);
+
+/* Take away what was added before. Sums of fractions leave a trace: see amount__clean. */
+void amount__subtract(struct amount *a, const struct amount *b);
+
+/*
+ * The words, with a 95 % interval: that of a Poisson count (Garwood) of words²/variance
+ * samples, by the approximation of Wilson and Hilferty. Where no sample has been seen,
+ * the upper end is what `rate` would have shown (3.69 samples); rate 0: not known, 0.
+ */
+struct interval amount__interval(const struct amount *a, double rate);
+
+/*
+ * part / (part + rest), in [0, 1], with its 95 % interval (Wilson's score). Both 0: the
+ * value is NAN, the interval [0, 1].
+ */
+struct interval amount__share(const struct amount *part, const struct amount *rest);
+
+/*
+ * Two-sided p-value of the hypothesis that the same process made both amounts, per unit
+ * of exposure (seconds, or words allocated in all; > 0). 1: there is no evidence at all.
+ */
+double amount__same_p(const struct amount *a, double exposure_a, const struct amount *b,
+		      double exposure_b);
+
+#endif /* HEAPSONDE_ESTIMATE_H */

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sampled heap: how many words each place allocates, and what becomes of them.
+ *
+ * In:   checked events with their stacks and the rate in force (user/track/pipeline.h).
+ * Out:  a tally for each cell, that is each combination of stack, allocating domain,
+ *       source and size class; user/track/rows.h adds them up as people ask for them.
+ *
+ * Blocks that were allocated before the recording are not known, and so are in no figure.
+ */
+#ifndef HEAPSONDE_HEAP_H
+#define HEAPSONDE_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "user/decode/decode.h"
+#include "user/track/estimate.h"
+#include "user/track/stacks.h"
+#include "user/track/timeline.h"
+
+/* Stands for all domains beyond HEAP_DOMAINS_MAX, of a process that spawns and spawns. */
+#define HEAP_DOMAIN_OTHERS UINT32_MAX
+#define HEAP_DOMAINS_MAX 1024
+
+/*
+ * How many major cycles blocks have lived through that have reached the major heap:
+ * sums over words, so that they can be added up. The age of a block is the number of
+ * cycles that have ended since it was allocated.
+ */
+struct ages {
+	double dead_words;   /* Σ w over the dead */
+	double dead_cycles;  /* Σ w·age */
+	double dead_squares; /* Σ w·age² */
+	double live_words;   /* Σ w over the living */
+	double live_births;  /* Σ w·birth, birth: cycles that had ended at its allocation */
+	double live_squares; /* Σ w·birth² */
+	double variance;     /* of all these words together */
+};
+
+/* What has become of the blocks of a cell, or of several. */
+struct tally {
+	struct amount allocated;
+	struct amount minor;      /* of these, in the minor heap */
+	struct amount live;       /* not known to be dead */
+	struct amount promoted;   /* out of the minor heap */
+	struct amount dead_young; /* in the minor heap, never promoted */
+	struct amount dead_old;   /* in the major heap */
+	struct amount unknown;    /* not followed, or fate unknown: neither live nor dead */
+	struct amount survivors;  /* lived through options.survived cycles or more, be they dead
+				   * since or not; only after heap__settle */
+	struct amount old_live;   /* of survivors, those alive; only after heap__settle */
+	struct ages ages;
+	uint64_t n_allocs;       /* sampled blocks */
+	uint64_t n_live;         /* of these, alive */
+	uint64_t oldest_live_ns; /* allocation of the oldest of old_live, 0: none; after settle */
+};
+
+void tally__add(struct tally *to, const struct tally *from);
+
+/*
+ * Mean age in major cycles, of blocks that have reached the major heap, weighted by
+ * words, those alive counted as old as they are so far. n_cycles: that have ended by now
+ * (heap__cycles). NAN and [0, 0] if there are none.
+ */
+struct interval ages__mean(const struct ages *a, uint64_t n_cycles);
+
+struct heap_cell {
+	const struct stack *stack; /* NULL: empty, or lost */
+	bool is_stack_lost;
+	uint32_t domain;    /* that allocated; or HEAP_DOMAIN_OTHERS */
+	uint8_t source;     /* enum sonde_source */
+	uint8_t size_class; /* see heap__size_class */
+	struct tally tally;
+};
+
+struct heap_options {
+	uint64_t since_ns; /* blocks allocated before are left out; CLOCK_MONOTONIC; 0: none */
+	uint64_t until_ns; /* what happens later is left out; 0: nothing */
+	uint32_t survived; /* major cycles, for survivors; 0 counts as 1 */
+	bool want_timeline;
+};
+
+struct heap;
+
+/* options: NULL for none; copied. Errors: -ENOMEM. */
+int heap__new(struct heap **out, const struct heap_options *options);
+
+/* NULL is fine. */
+void heap__free(struct heap *h);
+
+/*
+ * Take in an event. stack: of an alloc, NULL if empty or lost. rate: λ in force in its
+ * domain, for an alloc, in (0, 1]. Errors: -ENOMEM.
+ */
+int heap__event(struct heap *h, const struct hs_event *event, const struct stack *stack,
+		double rate);
+
+/* So many major cycles have ended in the process, known from elsewhere (counters). */
+void heap__saw_cycles(struct heap *h, uint64_t n_cycles, uint64_t time_ns);
+
+/*
+ * Bring up to date what needs a walk over the living blocks: survivors, old_live,
+ * oldest_live_ns. May be called again and again.
+ */
+void heap__settle(struct heap *h);
+
+/* The cells, in no order; *out and what it points to are owned by h, until the next event. */
+size_t heap__cells(const struct heap *h, struct heap_cell *const **out);
+
+/* Major cycles that have ended in the process, as far as records have told; and when known
+ * first. Captures of version 2 and earlier tell it at domains' ends and rate changes only. */
+uint64_t heap__cycles(const struct heap *h);
+
+/* Of all cells. */
+const struct tally *heap__total(const struct heap *h);
+
+/* Time of the first and of the last event taken in, 0: none. */
+uint64_t heap__first_ns(const struct heap *h);
+uint64_t heap__last_ns(const struct heap *h);
+
+/* NULL unless wanted; owned by h. */
+const struct timeline *heap__timeline(const struct heap *h);
+
+/* λ that the last allocation was sampled at, for the interval of what was never seen. */
+double heap__rate(const struct heap *h);
+
+/*
+ * Size classes: 0 … 32 are sizes in words, without header; above, classes end at the
+ * powers of two. *low, *high: the sizes of a class, inclusive.
+ */
+#define HEAP_SIZE_CLASSES 92
+uint8_t heap__size_class(uint64_t size_words);
+void heap__size_class_range(uint8_t size_class, uint64_t *low, uint64_t *high);
+
+#endif /* HEAPSONDE_HEAP_H */
