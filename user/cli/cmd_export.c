@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "user/cli/cli.h"
+#include "user/cli/common_args.h"
 #include "user/collect/capture.h"
+#include "user/common/say.h"
 #include "user/track/pipeline.h"
 
 struct options {
@@ -101,7 +103,7 @@ int cmd_export(int argc, char **argv)
 	FILE *in;
 	int ret;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
+	if (common_args__parse(&argp, argc, argv, 0, &o))
 		return CLI_EXIT_USAGE;
 	in = fopen(o.input, "re");
 	if (!in) {
@@ -119,7 +121,6 @@ int cmd_export(int argc, char **argv)
 	if (ret)
 		return cli__die(&err);
 	if (is_cut)
-		fprintf(stderr, "heapsonde: %s was cut off; everything up to there is exported\n",
-			o.input);
+		say__note("%s was cut off; everything up to there is exported", o.input);
 	return 0;
 }
