@@ -92,13 +92,6 @@ double cli__argp_seconds(const struct argp_state *state, const char *arg)
 	return seconds;
 }
 
-bool cli__argp_is_raw(const struct argp_state *state, const char *arg)
-{
-	if (strcmp(arg, "jsonl") && strcmp(arg, "raw"))
-		cli__argp_error(state, "the format is jsonl or raw, not %s", arg);
-	return !strcmp(arg, "raw");
-}
-
 static error_t parse_json_only(int key, char *arg, struct argp_state *state)
 {
 	bool *json = state->input;

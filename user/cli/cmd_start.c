@@ -26,8 +26,10 @@ struct options {
 	struct profile_args args;
 	const char *output; /* NULL: none */
 	const char *socket;
-	double duration_s; /* 0: until something else ends it */
-	bool is_raw, json;
+	double duration_s;       /* 0: until something else ends it */
+	const char *format_name; /* of --format; NULL: not given */
+	enum sink_format format;
+	bool json;
 	bool force; /* replace output */
 };
 
@@ -39,9 +41,7 @@ static const struct argp_option option_list[] = {
 	{ NULL, 0, NULL, 0, "Output:", PROFILE_ARGS_OUTPUT },
 	{ "output", 'o', "FILE", 0, "Write the records to FILE", PROFILE_ARGS_OUTPUT },
 	{ "force", OUTPUT_OPT_FORCE, NULL, 0, OUTPUT_FORCE_HELP, PROFILE_ARGS_OUTPUT },
-	{ "format", OPT_FORMAT, "FORMAT", 0,
-	  "Of FILE: jsonl (default), or raw, a capture for `heapsonde export`",
-	  PROFILE_ARGS_OUTPUT },
+	{ "format", OPT_FORMAT, "FORMAT", 0, "Of FILE: " OUTPUT_FORMAT_HELP, PROFILE_ARGS_OUTPUT },
 	{ "json", OPT_JSON, NULL, 0, "Print the number as a JSON object", PROFILE_ARGS_OUTPUT },
 	{ 0 },
 };
@@ -52,12 +52,13 @@ static const char doc[] =
 	"the daemon. Its records go to FILE and to those who `heapsonde follow` it. Kernel memory "
 	"is smaller by default than --help says of `record`: 2M, 65536 blocks, 8192 stacks.";
 
-static void check(const struct options *o, const struct argp_state *state)
+static void check(struct options *o, const struct argp_state *state)
 {
 	if (!o->pid)
 		cli__argp_error(state, "give -p PID");
-	if (o->is_raw && !o->output)
-		cli__argp_error(state, "a raw capture needs -o FILE");
+	o->format = output_file__argp_format(state, o->format_name, o->output);
+	if (o->format != SINK_JSONL && !o->output)
+		cli__argp_error(state, "a capture needs -o FILE");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -83,7 +84,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->force = true;
 		return 0;
 	case OPT_FORMAT:
-		o->is_raw = cli__argp_is_raw(state, arg);
+		o->format_name = arg;
 		return 0;
 	case OPT_DURATION:
 		o->duration_s = cli__argp_seconds(state, arg);
@@ -121,7 +122,7 @@ static int start(const struct options *o, json_t **answer, struct hs_error *err)
 {
 	const struct start_request request = { .pid = o->pid,
 					       .profile = &o->profile,
-					       .is_raw = o->is_raw,
+					       .format = o->format,
 					       .duration_s = o->duration_s };
 	struct output_file file = { .fd = -1 };
 	struct client client;

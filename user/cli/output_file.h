@@ -26,6 +26,7 @@
 #include <sys/types.h>
 
 #include "user/common/error.h"
+#include "user/sinks/sink.h"
 
 /* The option --force, for the option lists of all commands that have -o. */
 #define OUTPUT_OPT_FORCE 0x201
@@ -75,5 +76,16 @@ int output_file__expand(const char *name, pid_t pid, char **out, struct hs_error
 
 /* For option parsers: end as cli__argp_error does if output_file__expand would not do. */
 void output_file__argp_check(const struct argp_state *state, const char *name);
+
+/*
+ * The format of a recording: what --format says (NULL: not given), or what the name of the
+ * file says: .hsd is a compressed capture, anything else, or no file (NULL), JSON lines.
+ * Ends as cli__argp_error does if there is no such format.
+ */
+enum sink_format output_file__argp_format(const struct argp_state *state, const char *format,
+					  const char *name);
+#define OUTPUT_FORMAT_HELP                                                                         \
+	"jsonl; hsd, a capture for `heapsonde report`, `export` and the like (default for "        \
+	"FILE.hsd); or raw, the same not compressed"
 
 #endif /* HEAPSONDE_OUTPUT_FILE_H */

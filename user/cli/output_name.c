@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * %p, %t, %h and %% in the names of output files; see output_file.h.
+ * What the name of an output file means: %p, %t, %h and %% in it, and the format; see
+ * output_file.h.
  *
- * In:   a name as -o has it.
- * Out:  the name that is meant.
+ * In:   a name as -o has it; --format.
+ * Out:  the name that is meant; the format.
  */
 #include <errno.h>
 #include <limits.h>
@@ -95,4 +96,17 @@ void output_file__argp_check(const struct argp_state *state, const char *name)
 	if (output_file__expand(name, 1, &expanded, &err))
 		cli__argp_error(state, "%s", err.text);
 	free(expanded);
+}
+
+enum sink_format output_file__argp_format(const struct argp_state *state, const char *format,
+					  const char *name)
+{
+	size_t length = name ? strlen(name) : 0;
+	enum sink_format out = SINK_JSONL;
+
+	if (format && sink_format__parse(format, &out))
+		cli__argp_error(state, "the format is jsonl, hsd or raw, not %s", format);
+	if (!format && length >= 4 && !strcmp(name + length - 4, ".hsd"))
+		out = SINK_HSD;
+	return out;
 }

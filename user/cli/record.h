@@ -25,7 +25,7 @@ struct record_options {
 	double duration_s;  /* 0: until something else ends it */
 	const char *output; /* NULL: stdout; in argv; to be expanded (output_file.h) */
 	bool force;         /* replace it */
-	bool is_raw;
+	enum sink_format format;
 	int top;            /* allocation sites to print at the end; 0: none */
 	const char *socket; /* the daemon's, if it is to do it; in argv */
 };

@@ -118,7 +118,7 @@ static int send_start(struct recording *r, struct hs_error *err)
 	const struct profile_options profile = with_memory(&o->profile);
 	struct start_request request = { .pid = r->child ? child__pid(r->child) : o->pid,
 					 .profile = &profile,
-					 .is_raw = o->is_raw,
+					 .format = o->format,
 					 .is_bound = true,
 					 .duration_s = o->duration_s,
 					 .top = o->top };

@@ -52,7 +52,7 @@ static int open_sink(struct session *s, struct hs_error *err)
 	if (ret)
 		return ret;
 	fd = output_file__take(&s->file);
-	ret = o->is_raw ? raw_sink__new(&s->sink, fd) : jsonl_sink__new(&s->sink, fd);
+	ret = sink__new(&s->sink, fd, o->format);
 	return ret ? write_error(s, ret, err) : 0;
 }
 
