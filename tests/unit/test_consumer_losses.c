@@ -9,7 +9,7 @@ static void leaves_out_and_counts(void **state)
 {
 	struct text t = { NULL };
 	uint64_t n_sent = 0, dropped;
-	struct tally got;
+	struct line_tally got;
 	struct sink *s;
 	int fds[2];
 
@@ -67,7 +67,7 @@ static void tells_losses_seldom(void **state)
 {
 	struct text t = { NULL };
 	uint64_t n_sent = 0;
-	struct tally got;
+	struct line_tally got;
 	struct sink *s;
 	int fds[2];
 
@@ -125,7 +125,7 @@ static uint64_t fill_with_json(struct sink *s)
 static void gives_up_the_least_first(void **state)
 {
 	struct text t = { NULL };
-	struct tally got;
+	struct line_tally got;
 	uint64_t n_sent;
 	struct sink *s;
 	int fds[2];
@@ -180,7 +180,7 @@ static void expect_full(int fd)
 static void tells_rates_late(void **state)
 {
 	struct text t = { NULL };
-	struct tally got;
+	struct line_tally got;
 	union record r;
 	struct sink *s;
 	int fds[2];
@@ -226,7 +226,7 @@ static void tells_rates_late(void **state)
 static void tells_the_last_loss(void **state)
 {
 	struct text t = { NULL };
-	struct tally got;
+	struct line_tally got;
 	struct sink *s;
 	int fds[2];
 
@@ -250,7 +250,7 @@ static void holds_long_summaries(void **state)
 {
 	json_t *object = summary(), *domains = json_array();
 	struct text t = { NULL };
-	struct tally got;
+	struct line_tally got;
 	struct sink *s;
 	int fds[2];
 

@@ -337,7 +337,7 @@ static void refuses_with_status_2(void **state)
 		{ { "-p7", "--track=size=18014398509481984-", NULL }, "unknown kinds" },
 		{ { "-p7", "--duration=0", NULL }, "duration" },
 		{ { "-p7", "--duration=1d", NULL }, "1d" },
-		{ { "-p7", "--format=xml", NULL }, "jsonl or raw, not xml" },
+		{ { "-p7", "--format=xml", NULL }, "jsonl, hsd or raw, not xml" },
 		{ { "-p7", "--top=0", NULL }, "number of sites" },
 		{ { "-p7", "--ring-size=2G", NULL }, "up to 1G" },
 		{ { "-p7", "--ring-size=0", NULL }, "ring buffer size" },
