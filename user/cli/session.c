@@ -14,10 +14,11 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "user/cli/attach_notes.h"
 #include "user/cli/cli.h"
 #include "user/cli/record.h"
-#include "user/cli/attach_notes.h"
 #include "user/collect/collect.h"
+#include "user/common/clock.h"
 #include "user/common/say.h"
 
 /* ---- beginning ---- */
@@ -159,7 +160,7 @@ static int loop(struct session *s)
 		n = profile__drain(p);
 		if (n < 0)
 			return n;
-		now = profile__now_ns();
+		now = clock__now_ns();
 		if (now >= next_tick) {
 			next_tick = now + PROFILE_TICK_NS;
 			ret = profile__tick(p);
