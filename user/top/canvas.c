@@ -116,17 +116,10 @@ static int put_wide(struct canvas *c, int y, int x, enum look look, wchar_t char
 
 int canvas__put(struct canvas *c, int y, int x, enum look look, const char *text)
 {
-	static const char plus_minus[] = "\u00b1";
 	wchar_t character;
 	int width;
 
 	for (;;) {
-		if (!c->is_utf8 && !strncmp(text, plus_minus, strlen(plus_minus))) {
-			put_cell(c, y, x++, look, L'+');
-			put_cell(c, y, x++, look, L'-');
-			text += strlen(plus_minus);
-			continue;
-		}
 		character = canvas__next(&text, c->is_utf8, &width);
 		if (!character)
 			return x;

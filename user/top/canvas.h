@@ -49,8 +49,7 @@ void canvas__clear(struct canvas *c);
 
 /*
  * Put text at row y, column x; what is outside is left out. Returns the column behind
- * it, as if nothing had been left out on the right. is_utf8 of the canvas decides what
- * is shown; ± may be in the text, and becomes +- if it must.
+ * it, as if nothing had been left out on the right.
  */
 int canvas__put(struct canvas *c, int y, int x, enum look look, const char *text);
 
