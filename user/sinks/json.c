@@ -198,8 +198,7 @@ static json_t *rate(const struct hs_rec_rate *r)
 static bool is_of_no_profile(const struct hs_event *event)
 {
 	return event->type == HS_REC_DOMAIN_SPAWN || event->type == HS_REC_DOMAIN_TERMINATE ||
-	       event->type == HS_REC_EXIT ||
-	       event->type == HS_REC_MAJOR_CYCLE;
+	       event->type == HS_REC_EXIT || event->type == HS_REC_MAJOR_CYCLE;
 }
 
 json_t *json__event(const struct hs_event *event, const struct stack *stack)
@@ -253,4 +252,19 @@ json_t *json__loss(uint32_t domain, const char *cause, uint64_t n, uint64_t time
 	return json_pack("{s:s, s:o, s:s, s:I, s:I}", "type", "loss", "domain",
 			 domain == UINT32_MAX ? json_null() : json_integer(domain), "cause", cause,
 			 "count", (json_int_t)n, "time", (json_int_t)time_ns);
+}
+
+json_t *json__counters(uint32_t domain, const struct hs_counts *c, uint64_t samples_kept,
+		       uint64_t tracked, uint64_t time_ns)
+{
+	json_t *o = with_counts(json_pack("{s:s, s:I, s:I}", "type", "counters", "domain",
+					  (json_int_t)domain, "time", (json_int_t)time_ns),
+				c);
+
+	if (o && (json_object_set_new(o, "samples_kept", json_integer((json_int_t)samples_kept)) ||
+		  json_object_set_new(o, "tracked", json_integer((json_int_t)tracked)))) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
 }
