@@ -26,6 +26,7 @@ static const struct {
 	{ "status", cmd_status, "the profiles of the daemon" },
 	{ "follow", cmd_follow, "write the records of a profile as they come" },
 	{ "export", cmd_export, "make other formats from a raw capture" },
+	{ "top", cmd_top, "live view of what a process allocates, and what becomes of it" },
 	{ "version", cmd_version, "versions, and what this kernel offers" },
 };
 

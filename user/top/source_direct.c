@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "user/collect/collect.h"
+#include "user/common/clock.h"
 #include "user/top/source.h"
 
 struct direct {
@@ -67,7 +68,7 @@ static int tick(struct direct *d, struct hs_error *err)
 	enum end_reason reason;
 	int ret;
 
-	d->next_tick_ns = profile__now_ns() + PROFILE_TICK_NS;
+	d->next_tick_ns = clock__now_ns() + PROFILE_TICK_NS;
 	ret = profile__tick(d->profile);
 	if (ret)
 		return error_of(ret, err);
@@ -87,7 +88,7 @@ static int step(struct source *s, struct hs_error *err)
 	n = profile__drain(d->profile);
 	if (n < 0)
 		return error_of(n, err);
-	if (profile__now_ns() >= d->next_tick_ns) {
+	if (clock__now_ns() >= d->next_tick_ns) {
 		ret = tick(d, err);
 		if (ret)
 			return ret;
