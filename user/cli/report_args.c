@@ -8,6 +8,7 @@
 
 #include "runtime/abi.h"
 #include "user/cli/cli.h"
+#include "user/cli/common_args.h"
 
 #define ROWS_DEFAULT 30
 #define SURVIVED_DEFAULT 2
@@ -172,9 +173,6 @@ error_t report_args__parse(int key, char *arg, struct argp_state *state)
 	case REPORT_JSON:
 		o->is_json = true;
 		return 0;
-	case REPORT_QUIET:
-		args->is_quiet = true;
-		return 0;
 	case ARGP_KEY_ARG:
 		if (args->n_captures == args->n_wanted)
 			cli__argp_error(state, "one capture too many: %s", arg);
@@ -196,7 +194,7 @@ int report_args__run(struct report_args *args, const struct argp *argp, int n_ca
 	args->options.filter = ROWS_FILTER_ALL;
 	args->options.survived = SURVIVED_DEFAULT;
 	args->options.significance = SIGNIFICANCE_DEFAULT;
-	return argp_parse(argp, argc, argv, 0, NULL, args) ? CLI_EXIT_USAGE : 0;
+	return common_args__parse(argp, argc, argv, 0, args) ? CLI_EXIT_USAGE : 0;
 }
 
 int report_args__read(const struct report_args *args, const char *path, double until_s,

@@ -23,7 +23,7 @@ struct report_args {
 	int n_wanted;
 	bool has_metric;
 	bool has_rows;
-	bool is_quiet; /* no notes */
+	bool is_quiet; /* no notes, whatever -q and -v say */
 };
 
 /* Keys of the options. A command lists those that it has; report_args__parse knows all. */
@@ -43,7 +43,6 @@ enum {
 	REPORT_SIGNIFICANCE,
 	REPORT_STEPS,
 	REPORT_N = 'n',
-	REPORT_QUIET = 'q',
 };
 
 #define REPORT_OPTION_BY                                                                           \
@@ -80,8 +79,7 @@ enum {
 #define REPORT_OPTION_N                                                                            \
 	{ "rows", REPORT_N, "ROWS", 0, "So many rows (default 30, with --json all; 0: all)", 0 }
 #define REPORT_OPTIONS_OUTPUT                                                                      \
-	{ "json", REPORT_JSON, NULL, 0, "One JSON document, with exact numbers", 0 },              \
-		{ "quiet", REPORT_QUIET, NULL, 0, "No notes about cuts and losses on stderr", 0 }
+	{ "json", REPORT_JSON, NULL, 0, "One JSON document, with exact numbers", 0 }
 
 /* For argp; the input of the parser is a struct report_args. */
 error_t report_args__parse(int key, char *arg, struct argp_state *state);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "user/cli/cli.h"
+#include "user/common/say.h"
 #include "user/report/show.h"
 #include "user/report/recording.h"
 
@@ -62,8 +63,8 @@ static bool has_losses(const struct recording *rec)
 void recording__print_notes(const struct recording *rec)
 {
 	if (rec->replay.is_cut)
-		fprintf(stderr, "heapsonde: %s was cut off; figures are as of there\n", rec->path);
-	if (has_losses(rec)) {
+		say__note("%s was cut off; figures are as of there", rec->path);
+	if (has_losses(rec) && say__is_on(SAY_NOTES)) {
 		fprintf(stderr, "heapsonde: %s has losses, which make sums too small: ", rec->path);
 		print_losses(stderr, rec);
 		fputc('\n', stderr);
