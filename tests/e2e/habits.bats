@@ -32,9 +32,9 @@ commands() {
     grep -q "^Usage: heapsonde $command " usage
     [[ ! -s err ]] || fail "$command: $(<err)"
   done <names
-  "$HEAPSONDE" help >help
-  cmp help <("$HEAPSONDE" -h)
-  cmp help <("$HEAPSONDE" --help)
+  "$HEAPSONDE" help >all
+  cmp all <("$HEAPSONDE" -h)
+  cmp all <("$HEAPSONDE" --help)
 }
 
 @test "a wrong usage is one line and exit 2, of every command, also with -q" {
