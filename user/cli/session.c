@@ -17,6 +17,7 @@
 #include "user/cli/cli.h"
 #include "user/cli/record.h"
 #include "user/collect/collect.h"
+#include "user/common/clock.h"
 
 /* ---- beginning ---- */
 
@@ -152,7 +153,7 @@ static int loop(struct session *s)
 		n = profile__drain(p);
 		if (n < 0)
 			return n;
-		now = profile__now_ns();
+		now = clock__now_ns();
 		if (now >= next_tick) {
 			next_tick = now + PROFILE_TICK_NS;
 			ret = profile__tick(p);
