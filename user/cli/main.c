@@ -26,6 +26,10 @@ static const struct {
 	{ "status", cmd_status, "the profiles of the daemon" },
 	{ "follow", cmd_follow, "write the records of a profile as they come" },
 	{ "export", cmd_export, "make other formats from a raw capture" },
+	{ "diff", cmd_diff, "two captures, and which differences are more than chance" },
+	{ "leaks", cmd_leaks, "what a recorded program holds for long, and ever more of" },
+	{ "report", cmd_report, "where a recorded program's words come from" },
+	{ "timeline", cmd_timeline, "a recorded program's words over time" },
 	{ "version", cmd_version, "versions, and what this kernel offers" },
 };
 
