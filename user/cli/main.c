@@ -30,6 +30,7 @@ static const struct {
 	{ "leaks", cmd_leaks, "what a recorded program holds for long, and ever more of" },
 	{ "report", cmd_report, "where a recorded program's words come from" },
 	{ "timeline", cmd_timeline, "a recorded program's words over time" },
+	{ "top", cmd_top, "live view of what a process allocates, and what becomes of it" },
 	{ "version", cmd_version, "versions, and what this kernel offers" },
 };
 
