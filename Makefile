@@ -5,12 +5,16 @@
 # make demo    set up, build, and run the main job on a real program
 # make test    set up, build, and run every test
 # make check-fast   the edit-test loop: unit tests and static checks, no setup
+# make install   what is built, under PREFIX (/usr/local), below DESTDIR if given; make uninstall
 #
 # Sources are found by folder: a new user/STAGE/x.c or tests/unit/test_x.c needs
 # no change here.
 
 VERSION := 0.1.0
 B := build
+
+PREFIX ?= /usr/local
+DESTDIR ?=
 
 CC ?= gcc
 CLANG ?= clang
@@ -41,9 +45,11 @@ endif
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all setup demo test check-fast unit e2e lint format clean
+.PHONY: all setup demo test check-fast unit e2e lint format clean install uninstall
 
-all: $(B)/heapsonde $(B)/heapsonde-variant
+COMPLETIONS := $(addprefix $(B)/completion/,heapsonde.bash _heapsonde heapsonde.fish)
+
+all: $(B)/heapsonde $(B)/heapsonde-variant $(COMPLETIONS)
 
 # ---- bpf/ -------------------------------------------------------------------
 
@@ -82,6 +88,22 @@ $(B)/heapsonde-variant: $(RUNTIME_FILES)
 	$(say) COPY $@
 	$(Q)cp -f runtime/*.[ch] runtime/*.list $(B)/runtime/
 	$(Q)install -m 755 runtime/heapsonde-variant $@
+
+# ---- completions --------------------------------------------------------------
+# Made of what the binary's --help says.
+
+$(COMPLETIONS) &: $(B)/heapsonde $(wildcard scripts/completion/*)
+	$(say) MAKE $(B)/completion
+	$(Q)scripts/completion/make $(B)/heapsonde $(B)/completion
+
+# ---- installing -----------------------------------------------------------------
+# heapsonde-variant looks for its sources beside itself, links followed.
+
+install: all
+	scripts/install "$(DESTDIR)" "$(PREFIX)"
+
+uninstall:
+	scripts/install --uninstall "$(DESTDIR)" "$(PREFIX)"
 
 # ---- tests ------------------------------------------------------------------
 
