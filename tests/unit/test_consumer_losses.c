@@ -15,7 +15,7 @@ static void leaves_out_and_counts(void **state)
 
 	(void)state;
 	assert_int_equal(pipe(fds), 0);
-	s = new_consumer(fds[1], CONSUMER_JSONL);
+	s = new_consumer(fds[1], SINK_JSONL);
 	/* Nobody reads; new stacks come all the time. */
 	for (uint32_t i = 0; i < 40000; i++) {
 		uint32_t stack = i / 200 % STACKS + 1;
@@ -73,7 +73,7 @@ static void tells_losses_seldom(void **state)
 
 	(void)state;
 	assert_int_equal(pipe(fds), 0);
-	s = new_consumer(fds[1], CONSUMER_JSONL);
+	s = new_consumer(fds[1], SINK_JSONL);
 	for (int i = 0; i < 2000; i++) {
 		for (uint32_t k = 0; k < 50; k++)
 			send_alloc(s, ++n_sent, k + 1);
@@ -132,7 +132,7 @@ static void gives_up_the_least_first(void **state)
 
 	(void)state;
 	assert_int_equal(pipe(fds), 0);
-	s = new_consumer(fds[1], CONSUMER_JSONL);
+	s = new_consumer(fds[1], SINK_JSONL);
 	n_sent = fill_with_allocs(s);
 	expect_queued(s, QUEUE / 4 * 3);
 	send_dealloc(s, 1);
@@ -187,7 +187,7 @@ static void tells_rates_late(void **state)
 
 	(void)state;
 	assert_int_equal(pipe(fds), 0);
-	s = new_consumer(dup(fds[1]), CONSUMER_JSONL);
+	s = new_consumer(dup(fds[1]), SINK_JSONL);
 	fill_with_allocs(s);
 	fill_with_deallocs(s);
 	expect_full(fds[1]);
@@ -232,7 +232,7 @@ static void tells_the_last_loss(void **state)
 
 	(void)state;
 	assert_int_equal(pipe(fds), 0);
-	s = new_consumer(fds[1], CONSUMER_JSONL);
+	s = new_consumer(fds[1], SINK_JSONL);
 	fill_with_allocs(s);
 	finish(s, fds[0], &t);
 	got = tally(&t);
@@ -259,7 +259,7 @@ static void holds_long_summaries(void **state)
 		json_array_append_new(domains, json_integer(1000000000 + i));
 	json_object_set_new(object, "domains", domains);
 	assert_int_equal(pipe(fds), 0);
-	s = new_consumer(fds[1], CONSUMER_JSONL);
+	s = new_consumer(fds[1], SINK_JSONL);
 	fill_with_allocs(s);
 	send_json(s, object);
 	assert_true(consumer__queued(s) > 2 * QUEUE);
