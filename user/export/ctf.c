@@ -125,7 +125,7 @@ static int put(struct ctf_sink *s, struct ctf_timed *e)
 static enum ctf_source source_of(const struct hs_rec_alloc *r)
 {
 	/* Outside of the heap: what a custom block holds, a mapped file. */
-	if (r->source == SONDE_SRC_CUSTOM || r->source == SONDE_SOURCE_MAP_FILE)
+	if (r->source == SONDE_SRC_CUSTOM || r->source == SONDE_SRC_MAP_FILE)
 		return CTF_EXTERNAL;
 	return r->heap == HS_HEAP_MINOR ? CTF_MINOR : CTF_MAJOR;
 }
