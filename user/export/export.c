@@ -6,6 +6,7 @@
 
 const struct exporter *const exporters[] = {
 	&export_jsonl,
+	&export_ctf,
 	NULL,
 };
 
