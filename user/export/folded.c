@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/export/cells.h"
+#include "user/export/ordered.h"
 #include "user/export/export.h"
 
 /*
@@ -37,7 +37,7 @@ static void print_frames(FILE *f, const struct stack *stack)
 			if (!is_first)
 				putc(';', f);
 			is_first = false;
-			print_name(f, cells__function(&frame->locations[j]));
+			print_name(f, ordered__function(&frame->locations[j]));
 		}
 	}
 }
@@ -46,16 +46,16 @@ static int folded_write(FILE *f, const struct replay *r, const struct export_opt
 			struct hs_error *err)
 {
 	const struct heap_cell **cells = NULL;
-	long n = cells__sorted(&cells, r->heap);
+	long n = ordered__cells(&cells, r->heap);
 	struct tally sum;
 
 	if (n < 0)
 		return hs_error__set(err, (int)n, "out of memory");
 	for (size_t i = 0, next; i < (size_t)n; i = next) {
-		const char *placeholder = cells__placeholder(cells[i]);
+		const char *placeholder = ordered__placeholder(cells[i]);
 		double words;
 
-		next = cells__same_stack(cells, (size_t)n, i, &sum);
+		next = ordered__same_stack(cells, (size_t)n, i, &sum);
 		words = rint(rows__amount(&sum, o->metric)->words);
 		if (!(words >= 1))
 			continue;

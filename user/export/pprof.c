@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "user/decode/decode.h"
-#include "user/export/cells.h"
+#include "user/export/ordered.h"
 #include "user/export/export.h"
 #include "user/export/pprof.h"
 
@@ -162,7 +162,7 @@ static size_t label(struct pprof *p, const struct heap_cell *c,
 
 static size_t locate(struct pprof *p, const struct heap_cell *c, uint64_t ids[DEPTH_MAX])
 {
-	const char *placeholder = cells__placeholder(c);
+	const char *placeholder = ordered__placeholder(c);
 	size_t n;
 
 	if (placeholder) {
@@ -202,7 +202,7 @@ static void write_sample(struct pprof *p, const struct heap_cell *c)
 static void write_samples(struct pprof *p, const struct heap *h)
 {
 	const struct heap_cell **cells = NULL;
-	long n = cells__sorted(&cells, h);
+	long n = ordered__cells(&cells, h);
 
 	if (n < 0)
 		p->err = p->err ? p->err : (int)n;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/export/cells.h"
+#include "user/export/ordered.h"
 #include "user/export/pprof.h"
 
 int pprof__init(struct pprof *p, FILE *f)
@@ -164,7 +164,7 @@ static void write_location(struct pprof *p, Perftools__Profiles__Location *l,
 
 	for (size_t i = 0; line && list && i < n_lines; i++) {
 		perftools__profiles__line__init(&line[i]);
-		line[i].function_id = function_id(p, cells__function(&lines[i]), lines[i].file);
+		line[i].function_id = function_id(p, ordered__function(&lines[i]), lines[i].file);
 		line[i].line = lines[i].line;
 		list[i] = &line[i];
 	}

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/export/cells.h"
+#include "user/export/ordered.h"
 #include "user/export/export.h"
 #include "user/export/ids.h"
 #include "user/sinks/json.h"
@@ -74,7 +74,7 @@ static int print_frame(struct scope *s, const struct hs_location *l, bool is_fir
 	int err;
 
 	fputs(is_first ? "\n{\"name\":" : ",\n{\"name\":", s->f);
-	err = print_text(s->f, cells__function(l));
+	err = print_text(s->f, ordered__function(l));
 	if (!err && l->file) {
 		fputs(",\"file\":", s->f);
 		err = print_text(s->f, l->file);
@@ -113,7 +113,7 @@ static int take_frame(struct scope *s, const struct hs_location *l)
 
 static int take_stack(struct scope *s, const struct heap_cell *cell)
 {
-	const struct hs_location placeholder = { .function = cells__placeholder(cell) };
+	const struct hs_location placeholder = { .function = ordered__placeholder(cell) };
 	int err = 0;
 
 	if (placeholder.function)
@@ -142,7 +142,7 @@ static int take_cells(struct scope *s, const struct heap_cell *const *cells, siz
 	for (size_t i = 0, next; i < n && !err; i = next) {
 		struct weighed *w = &s->stacks[s->n_stacks++];
 
-		next = cells__same_stack(cells, n, i, &sum);
+		next = ordered__same_stack(cells, n, i, &sum);
 		w->first = s->n_frames;
 		err = take_stack(s, cells[i]);
 		w->n = s->n_frames - w->first;
@@ -155,7 +155,7 @@ static int take_cells(struct scope *s, const struct heap_cell *const *cells, siz
 static int print_frames(struct scope *s, const struct heap *h)
 {
 	const struct heap_cell **cells = NULL;
-	long n = cells__sorted(&cells, h);
+	long n = ordered__cells(&cells, h);
 	int err;
 
 	if (n < 0)

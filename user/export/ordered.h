@@ -6,8 +6,8 @@
  * In:   struct heap (user/track/heap.h).
  * Out:  for the formats that write stacks with numbers.
  */
-#ifndef HEAPSONDE_CELLS_H
-#define HEAPSONDE_CELLS_H
+#ifndef HEAPSONDE_ORDERED_H
+#define HEAPSONDE_ORDERED_H
 
 #include "user/track/heap.h"
 
@@ -21,19 +21,19 @@
  * first appearance), then domain, source, size class. *out is the caller's (free()), the
  * cells are h's. Returns how many, or -ENOMEM.
  */
-long cells__sorted(const struct heap_cell ***out, const struct heap *h);
+long ordered__cells(const struct heap_cell ***out, const struct heap *h);
 
 /*
  * Of n sorted cells, those from `from` on that have the same stack: their tallies are
  * added up in *sum. Returns where they end.
  */
-size_t cells__same_stack(const struct heap_cell *const *cells, size_t n, size_t from,
+size_t ordered__same_stack(const struct heap_cell *const *cells, size_t n, size_t from,
 			 struct tally *sum);
 
 /* What stands for a cell's stack if it has none: FRAME_NONE or FRAME_LOST; else NULL. */
-const char *cells__placeholder(const struct heap_cell *cell);
+const char *ordered__placeholder(const struct heap_cell *cell);
 
 /* The function's name, never NULL or empty. */
-const char *cells__function(const struct hs_location *l);
+const char *ordered__function(const struct hs_location *l);
 
-#endif /* HEAPSONDE_CELLS_H */
+#endif /* HEAPSONDE_ORDERED_H */

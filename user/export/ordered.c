@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See cells.h. */
-#include "user/export/cells.h"
+/* See ordered.h. */
+#include "user/export/ordered.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static int by_all(const void *left, const void *right)
 	return ret ? ret : compare(a->size_class, b->size_class);
 }
 
-long cells__sorted(const struct heap_cell ***out, const struct heap *h)
+long ordered__cells(const struct heap_cell ***out, const struct heap *h)
 {
 	struct heap_cell *const *cells;
 	size_t n = heap__cells(h, &cells);
@@ -52,8 +52,8 @@ long cells__sorted(const struct heap_cell ***out, const struct heap *h)
 	return (long)n;
 }
 
-size_t cells__same_stack(const struct heap_cell *const *cells, size_t n, size_t from,
-			 struct tally *sum)
+size_t ordered__same_stack(const struct heap_cell *const *cells, size_t n, size_t from,
+			   struct tally *sum)
 {
 	size_t i;
 
@@ -63,14 +63,14 @@ size_t cells__same_stack(const struct heap_cell *const *cells, size_t n, size_t 
 	return i;
 }
 
-const char *cells__placeholder(const struct heap_cell *cell)
+const char *ordered__placeholder(const struct heap_cell *cell)
 {
 	if (cell->stack && cell->stack->depth)
 		return NULL;
 	return cell->is_stack_lost ? FRAME_LOST : FRAME_NONE;
 }
 
-const char *cells__function(const struct hs_location *l)
+const char *ordered__function(const struct hs_location *l)
 {
 	return l->function && l->function[0] ? l->function : FRAME_UNKNOWN;
 }
