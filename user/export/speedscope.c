@@ -21,6 +21,8 @@
 #include "user/sinks/json.h"
 
 #define WORD_BYTES 8
+/* Integers; beyond 2^53 with an exponent, because readers refuse integers of 64 bits and more. */
+#define NUMBER "%.17g"
 #define SCHEMA "https://www.speedscope.app/file-format-schema.json"
 
 /* In the order of the file; what speedscope shows as the profile's name. */
@@ -186,7 +188,7 @@ static int print_profile(const struct scope *s, int k)
 		total += s->stacks[i].bytes[k];
 	fputs("{\"type\":\"sampled\",\"name\":", s->f);
 	err = print_text(s->f, profiles[k].name);
-	fprintf(s->f, ",\"unit\":\"bytes\",\"startValue\":0,\"endValue\":%.0f,\"samples\":[",
+	fprintf(s->f, ",\"unit\":\"bytes\",\"startValue\":0,\"endValue\":" NUMBER ",\"samples\":[",
 		total);
 	for (size_t i = 0; i < s->n_stacks; i++) {
 		if (s->stacks[i].bytes[k] <= 0)
@@ -200,7 +202,7 @@ static int print_profile(const struct scope *s, int k)
 	for (size_t i = 0; i < s->n_stacks; i++) {
 		if (s->stacks[i].bytes[k] <= 0)
 			continue;
-		fprintf(s->f, "%s%.0f", comma, s->stacks[i].bytes[k]);
+		fprintf(s->f, "%s" NUMBER, comma, s->stacks[i].bytes[k]);
 		comma = ",\n";
 	}
 	fputs("]}", s->f);
