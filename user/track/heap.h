@@ -42,15 +42,16 @@ struct ages {
 /* What has become of the blocks of a cell, or of several. */
 struct tally {
 	struct amount allocated;
-	struct amount minor;      /* of these, in the minor heap */
-	struct amount live;       /* not known to be dead */
-	struct amount promoted;   /* out of the minor heap */
-	struct amount dead_young; /* in the minor heap, never promoted */
-	struct amount dead_old;   /* in the major heap */
-	struct amount unknown;    /* not followed, or fate unknown: neither live nor dead */
-	struct amount survivors;  /* lived through options.survived cycles or more, be they dead
-				   * since or not; only after heap__settle */
-	struct amount old_live;   /* of survivors, those alive; only after heap__settle */
+	struct amount minor;          /* of these, in the minor heap */
+	struct amount live;           /* not known to be dead */
+	struct amount promoted;       /* out of the minor heap */
+	struct amount dead_young;     /* in the minor heap, never promoted */
+	struct amount dead_old;       /* in the major heap */
+	struct amount unknown;        /* not followed, or fate unknown: neither live nor dead */
+	struct amount survivors;      /* lived through options.survived cycles or more, be they dead
+				       * since or not; only after heap__settle */
+	struct amount dead_survivors; /* of survivors, the dead; at all times */
+	struct amount old_live;       /* of survivors, those alive; only after heap__settle */
 	struct ages ages;
 	uint64_t n_allocs;       /* sampled blocks */
 	uint64_t n_live;         /* of these, alive */
@@ -113,7 +114,7 @@ size_t heap__cells(const struct heap *h, struct heap_cell *const **out);
  * first. Captures of version 2 and earlier tell it at domains' ends and rate changes only. */
 uint64_t heap__cycles(const struct heap *h);
 
-/* Of all cells. */
+/* Of all cells, added up; owned by h, until the next call. */
 const struct tally *heap__total(const struct heap *h);
 
 /* Time of the first and of the last event taken in, 0: none. */

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A whole capture; see replay.h. */
+#include "user/collect/replay.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "user/collect/capture.h"
+
+/* How much is read between two calls of progress. */
+#define READ_BYTES (256u << 10)
+
+/* ---- a sink for those who want the heap only ---- */
+
+static int no_json(struct sink *s, json_t *object)
+{
+	(void)s;
+	(void)object;
+	return 0;
+}
+
+static int no_event(struct sink *s, const struct hs_event *event, const struct stack *stack)
+{
+	(void)s;
+	(void)event;
+	(void)stack;
+	return 0;
+}
+
+static int no_flush(struct sink *s)
+{
+	(void)s;
+	return 0;
+}
+
+static void no_free(struct sink *s)
+{
+	(void)s;
+}
+
+static const struct sink_ops no_ops = {
+	.json = no_json, .stack = no_event, .event = no_event, .flush = no_flush, .free = no_free
+};
+static struct sink no_sink = { .ops = &no_ops };
+
+/* ---- what the capture says of itself ---- */
+
+static int keep(json_t **to, json_t *object)
+{
+	if (!*to)
+		*to = json_incref(object);
+	return 0;
+}
+
+/* Add a loss record to the sums. */
+static int count_loss(struct replay *r, const json_t *loss)
+{
+	const char *cause = json_string_value(json_object_get(loss, "cause"));
+	json_int_t n = json_integer_value(json_object_get(loss, "count")), sum;
+
+	if (!cause || n <= 0)
+		return 0;
+	if (__builtin_add_overflow(json_integer_value(json_object_get(r->lost, cause)), n, &sum))
+		sum = INT64_MAX;
+	return json_object_set_new(r->lost, cause, json_integer(sum)) ? -ENOMEM : 0;
+}
+
+/* The summary knows more causes, and has the last word. */
+static int keep_summary(struct replay *r, json_t *summary)
+{
+	json_t *lost = json_object_get(summary, "lost");
+
+	if (json_is_object(lost) && json_object_update(r->lost, lost))
+		return -ENOMEM;
+	return keep(&r->summary, summary);
+}
+
+/* Times in the options count from the header's. */
+static int make_heap(struct replay *r)
+{
+	struct heap_options options = *r->heap_options;
+	json_int_t begin = json_integer_value(json_object_get(r->header, "time"));
+	uint64_t begin_ns = begin > 0 ? (uint64_t)begin : 0;
+
+	if (options.since_ns)
+		options.since_ns += begin_ns;
+	if (options.until_ns)
+		options.until_ns += begin_ns;
+	r->pipeline.heap = NULL;
+	heap__free(r->heap);
+	r->heap = NULL;
+	if (heap__new(&r->heap, &options))
+		return -ENOMEM;
+	r->pipeline.heap = r->heap;
+	return 0;
+}
+
+static int on_json(void *ctx, json_t *object)
+{
+	const char *type = json_string_value(json_object_get(object, "type"));
+	struct replay *r = ctx;
+	int err = 0;
+
+	if (!type)
+		return -EBADMSG;
+	if (!strcmp(type, "header") && !r->header) {
+		err = keep(&r->header, object);
+		if (!err && r->heap_options)
+			err = make_heap(r);
+	} else if (!strcmp(type, "loss")) {
+		err = count_loss(r, object);
+	} else if (!strcmp(type, "summary")) {
+		err = keep_summary(r, object);
+	}
+	return err ? err : pipeline__json(&r->pipeline, object);
+}
+
+static int on_event(void *ctx, const struct hs_event *event)
+{
+	struct replay *r = ctx;
+
+	/* The first profile record tells the rate, without which nothing can be weighed. */
+	if (r->pipeline.rate <= 0)
+		return -EBADMSG;
+	r->n_events++;
+	return pipeline__event(&r->pipeline, event);
+}
+
+/* ---- reading ---- */
+
+static int out_of_memory(const struct replay *r, struct hs_error *err)
+{
+	return hs_error__set(err, -ENOMEM, "%s: out of memory", r->path);
+}
+
+static uint64_t size_of(FILE *f)
+{
+	struct stat st;
+
+	return !fstat(fileno(f), &st) && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+}
+
+static int feed(struct replay *r, FILE *f, struct capture *c, char *buffer, struct hs_error *err)
+{
+	uint64_t done = 0, total = size_of(f);
+	size_t n;
+	int ret;
+
+	while ((n = fread(buffer, 1, READ_BYTES, f)) > 0) {
+		ret = capture__feed(c, buffer, n, err);
+		if (ret)
+			return ret;
+		done += n;
+		if (r->progress)
+			r->progress(r->progress_ctx, done, total);
+	}
+	if (ferror(f))
+		return hs_error__set(err, -EIO, "cannot read the capture: %s", strerror(errno));
+	return capture__end(c, err);
+}
+
+static int read_all(struct replay *r, FILE *f, struct hs_error *err)
+{
+	struct capture_reader reader = {
+		.json = on_json, .event = on_event, .ctx = r, .symbolizer = r->symbolizer
+	};
+	struct hs_error detail = { "" };
+	struct capture *c = NULL;
+	char *buffer = malloc(READ_BYTES);
+	int ret = buffer ? capture__new(&c, &reader) : -ENOMEM;
+
+	if (!ret)
+		ret = feed(r, f, c, buffer, &detail);
+	capture__free(c);
+	free(buffer);
+	r->is_cut = reader.is_cut || !r->summary;
+	if (!ret && r->sink)
+		ret = r->sink->ops->flush(r->sink);
+	if (ret == -ENOMEM)
+		return out_of_memory(r, err);
+	if (ret && detail.text[0])
+		return hs_error__set(err, ret, "%s: %s", r->path, detail.text);
+	if (ret)
+		return hs_error__set(err, ret, "cannot write the output: %s", strerror(-ret));
+	if (r->heap)
+		heap__settle(r->heap);
+	return 0;
+}
+
+int replay__run(struct replay *r, struct hs_error *err)
+{
+	bool is_stdin = !strcmp(r->path, "-");
+	FILE *f = is_stdin ? stdin : fopen(r->path, "re");
+	int ret;
+
+	if (!f)
+		return hs_error__set(err, -errno, "cannot open %s: %s", r->path, strerror(errno));
+	r->lost = json_object();
+	ret = r->lost ? symbolizer__new_empty(&r->symbolizer) : -ENOMEM;
+	if (!ret)
+		ret = pipeline__init(&r->pipeline, r->symbolizer, r->sink ? r->sink : &no_sink, 0,
+				     false);
+	ret = ret ? out_of_memory(r, err) : read_all(r, f, err);
+	if (!is_stdin)
+		fclose(f);
+	return ret;
+}
+
+void replay__deinit(struct replay *r)
+{
+	heap__free(r->heap);
+	pipeline__deinit(&r->pipeline);
+	symbolizer__free(r->symbolizer);
+	json_decref(r->header);
+	json_decref(r->summary);
+	json_decref(r->lost);
+	r->heap = NULL;
+	r->symbolizer = NULL;
+	r->header = r->summary = r->lost = NULL;
+}

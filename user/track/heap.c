@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The sampled heap; see heap.h. */
+#include "user/track/heap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/track/blocks.h"
+#include "user/track/cells.h"
+
+/* A block that lives, as far as is known. */
+struct live_block {
+	struct heap_cell *cell;
+	double words;
+	double variance;
+	double blocks;
+	uint64_t born_ns;
+	uint32_t birth; /* major cycles that had ended */
+	bool is_old;    /* in the major heap: its age counts */
+};
+
+struct heap {
+	struct heap_options options;
+	struct cell_table *cells;
+	struct block_table *blocks;
+	struct timeline *timeline;
+	struct tally *total; /* as of the last heap__total */
+	uint64_t n_cycles;
+	uint64_t first_ns;
+	uint64_t last_ns;
+	double rate;
+};
+
+int heap__new(struct heap **out, const struct heap_options *options)
+{
+	struct heap *h = calloc(1, sizeof(*h));
+	int err;
+
+	if (!h)
+		return -ENOMEM;
+	if (options)
+		h->options = *options;
+	if (!h->options.survived)
+		h->options.survived = 1;
+	err = cell_table__new(&h->cells);
+	if (!err)
+		err = block_table__new(&h->blocks, sizeof(struct live_block));
+	h->total = calloc(1, sizeof(*h->total));
+	if (!h->total)
+		err = -ENOMEM;
+	if (!err && h->options.want_timeline)
+		err = timeline__new(&h->timeline);
+	if (err) {
+		heap__free(h);
+		return err;
+	}
+	*out = h;
+	return 0;
+}
+
+void heap__free(struct heap *h)
+{
+	if (!h)
+		return;
+	cell_table__free(h->cells);
+	block_table__free(h->blocks);
+	timeline__free(h->timeline);
+	free(h->total);
+	free(h);
+}
+
+/* ---- ages ---- */
+
+static void ages__born(struct ages *a, const struct live_block *b, int sign)
+{
+	double birth = b->birth;
+
+	a->live_words += sign * b->words;
+	a->live_births += sign * b->words * birth;
+	a->live_squares += sign * b->words * birth * birth;
+}
+
+static void ages__died(struct ages *a, const struct live_block *b, uint64_t n_cycles)
+{
+	double age = (double)(n_cycles - b->birth);
+
+	ages__born(a, b, -1);
+	a->dead_words += b->words;
+	a->dead_cycles += b->words * age;
+	a->dead_squares += b->words * age * age;
+}
+
+/* ---- events ---- */
+
+static bool is_left_out(const struct heap *h, uint64_t time_ns)
+{
+	return h->options.until_ns && time_ns > h->options.until_ns;
+}
+
+/* The block has come to the major heap: from now on its age counts. */
+static void grow_old(struct live_block *b)
+{
+	struct ages *a = &b->cell->tally.ages;
+
+	b->is_old = true;
+	ages__born(a, b, 1);
+	a->variance += b->variance;
+}
+
+static int follow(struct heap *h, const struct hs_rec_alloc *rec, struct heap_cell *cell,
+		  const struct amount *amount)
+{
+	struct live_block *b = block_table__add(h->blocks, rec->id);
+
+	if (!b)
+		return -ENOMEM;
+	*b = (struct live_block){ .cell = cell,
+				  .words = amount->words,
+				  .variance = amount->variance,
+				  .blocks = amount->blocks,
+				  .born_ns = rec->h.time_ns,
+				  .birth = (uint32_t)h->n_cycles };
+	amount__add(&cell->tally.live, amount);
+	cell->tally.n_live++;
+	if (rec->heap == HS_HEAP_MAJOR)
+		grow_old(b);
+	return 0;
+}
+
+static int on_alloc(struct heap *h, const struct hs_rec_alloc *rec, const struct stack *stack,
+		    double rate)
+{
+	struct amount amount = amount__of(rec->n_samples, rec->size_words, rate);
+	struct heap_cell *cell;
+	struct tally *t;
+
+	/* A capture may tell a block twice; heapsonde's own do not. */
+	if (rec->h.time_ns < h->options.since_ns || block_table__find(h->blocks, rec->id))
+		return 0;
+	h->rate = rate;
+	cell = cell_table__of(h->cells, rec, stack);
+	if (!cell)
+		return -ENOMEM;
+	t = &cell->tally;
+	amount__add(&t->allocated, &amount);
+	t->n_allocs++;
+	if (rec->heap == HS_HEAP_MINOR)
+		amount__add(&t->minor, &amount);
+	if (h->timeline)
+		timeline__alloc(h->timeline, rec->h.time_ns, amount.words, amount.variance,
+				rec->is_tracked);
+	if (rec->is_tracked)
+		return follow(h, rec, cell, &amount);
+	amount__add(&t->unknown, &amount);
+	return 0;
+}
+
+static struct amount amount_of(const struct live_block *b)
+{
+	return (struct amount){ b->words, b->variance, b->blocks };
+}
+
+static void on_promote(struct heap *h, const struct hs_rec_block *rec)
+{
+	struct live_block *b = block_table__find(h->blocks, rec->id);
+	struct amount amount;
+
+	if (!b || b->is_old)
+		return;
+	amount = amount_of(b);
+	amount__add(&b->cell->tally.promoted, &amount);
+	grow_old(b);
+	if (h->timeline)
+		timeline__promote(h->timeline, rec->h.time_ns, b->words);
+}
+
+static void leave(struct tally *t, const struct amount *amount)
+{
+	amount__subtract(&t->live, amount);
+	t->n_live--;
+	/* Sums of fractions leave a trace. */
+	if (!t->n_live)
+		t->live = (struct amount){ 0 };
+}
+
+/* A block of the major heap is dead, or lost sight of. */
+static void end_old(const struct heap *h, struct live_block *b, bool is_unknown)
+{
+	struct tally *t = &b->cell->tally;
+	struct amount amount = amount_of(b);
+
+	if (is_unknown) {
+		ages__born(&t->ages, b, -1);
+		t->ages.variance -= b->variance;
+		return;
+	}
+	ages__died(&t->ages, b, h->n_cycles);
+	if (h->n_cycles - b->birth >= h->options.survived)
+		amount__add(&t->dead_survivors, &amount);
+}
+
+/* It is dead, or nothing more will be known of it. */
+static void on_end(struct heap *h, const struct hs_event *event)
+{
+	const struct hs_rec_block *rec = event->block;
+	struct live_block *b = block_table__find(h->blocks, rec->id);
+	bool is_unknown = event->type == HS_REC_UNKNOWN;
+	struct amount amount;
+	struct tally *t;
+
+	if (!b)
+		return;
+	amount = amount_of(b);
+	t = &b->cell->tally;
+	leave(t, &amount);
+	if (is_unknown)
+		amount__add(&t->unknown, &amount);
+	else
+		amount__add(rec->heap == HS_HEAP_MINOR ? &t->dead_young : &t->dead_old, &amount);
+	if (b->is_old)
+		end_old(h, b, is_unknown);
+	if (h->timeline)
+		timeline__end(h->timeline, rec->h.time_ns, b->words, b->variance);
+	block_table__remove(h->blocks, rec->id);
+}
+
+void heap__saw_cycles(struct heap *h, uint64_t n_cycles, uint64_t time_ns)
+{
+	/* Births have 32 bits: at a thousand cycles a second that is 50 days. */
+	if (!is_left_out(h, time_ns) && n_cycles > h->n_cycles && n_cycles <= UINT32_MAX)
+		h->n_cycles = n_cycles;
+}
+
+static void saw_time(struct heap *h, uint64_t time_ns)
+{
+	if (!h->first_ns || time_ns < h->first_ns)
+		h->first_ns = time_ns;
+	if (time_ns > h->last_ns)
+		h->last_ns = time_ns;
+}
+
+int heap__event(struct heap *h, const struct hs_event *event, const struct stack *stack,
+		double rate)
+{
+	uint64_t time_ns = event->h->time_ns;
+
+	if (event->type == HS_REC_STACK || is_left_out(h, time_ns))
+		return 0;
+	saw_time(h, time_ns);
+	switch (event->type) {
+	case HS_REC_ALLOC:
+		return on_alloc(h, event->alloc, stack, rate);
+	case HS_REC_PROMOTE:
+		on_promote(h, event->block);
+		return 0;
+	case HS_REC_DEALLOC:
+	case HS_REC_UNKNOWN:
+		on_end(h, event);
+		return 0;
+	case HS_REC_RATE:
+		heap__saw_cycles(h, event->rate->counts.major_collections, time_ns);
+		return 0;
+	default:
+		heap__saw_cycles(h, event->domain->counts.major_collections, time_ns);
+		return 0;
+	}
+}
+
+/* ---- what needs a walk ---- */
+
+static int settle_block(void *ctx, uint64_t id, void *entry)
+{
+	const struct heap *h = ctx;
+	const struct live_block *b = entry;
+	struct tally *t = &b->cell->tally;
+	struct amount amount = amount_of(b);
+
+	(void)id;
+	if (!b->is_old || h->n_cycles - b->birth < h->options.survived)
+		return 0;
+	amount__add(&t->survivors, &amount);
+	amount__add(&t->old_live, &amount);
+	if (!t->oldest_live_ns || b->born_ns < t->oldest_live_ns)
+		t->oldest_live_ns = b->born_ns;
+	return 0;
+}
+
+void heap__settle(struct heap *h)
+{
+	struct heap_cell *const *cells;
+	size_t n = cell_table__all(h->cells, &cells);
+
+	for (size_t i = 0; i < n; i++) {
+		struct tally *t = &cells[i]->tally;
+
+		t->survivors = t->dead_survivors;
+		t->old_live = (struct amount){ 0 };
+		t->oldest_live_ns = 0;
+	}
+	block_table__each(h->blocks, settle_block, h);
+}
+
+/* ---- reading ---- */
+
+size_t heap__cells(const struct heap *h, struct heap_cell *const **out)
+{
+	return cell_table__all(h->cells, out);
+}
+
+uint64_t heap__cycles(const struct heap *h)
+{
+	return h->n_cycles;
+}
+
+const struct tally *heap__total(const struct heap *h)
+{
+	struct heap_cell *const *cells;
+	size_t n = cell_table__all(h->cells, &cells);
+
+	memset(h->total, 0, sizeof(*h->total));
+	for (size_t i = 0; i < n; i++)
+		tally__add(h->total, &cells[i]->tally);
+	return h->total;
+}
+
+uint64_t heap__first_ns(const struct heap *h)
+{
+	return h->first_ns;
+}
+
+uint64_t heap__last_ns(const struct heap *h)
+{
+	return h->last_ns;
+}
+
+const struct timeline *heap__timeline(const struct heap *h)
+{
+	return h->timeline;
+}
+
+double heap__rate(const struct heap *h)
+{
+	return h->rate;
+}
