@@ -85,12 +85,6 @@ bool cli__argp_is_raw(const struct argp_state *state, const char *arg);
 int cli__parse_json_only(int argc, char **argv, const char *doc, const char *json_help, bool *json);
 
 /*
- * Open an output file for writing, emptied if it exists; path NULL: a duplicate of
- * standard output. Returns the descriptor, or a negative errno with a text.
- */
-int cli__open_output(const char *path, struct hs_error *err);
-
-/*
  * From now on SIGINT, SIGTERM and SIGHUP are read from a descriptor, so that they
  * interrupt nothing, and SIGPIPE is an error of write. Returns the signalfd, or a
  * negative errno with a text.

@@ -9,17 +9,20 @@
 #include <string.h>
 
 #include "user/cli/cli.h"
+#include "user/cli/output_file.h"
 #include "user/collect/capture.h"
 #include "user/track/pipeline.h"
 
 struct options {
 	const char *input;
 	const char *output; /* NULL: stdout */
+	bool force;
 };
 
 static const struct argp_option option_list[] = {
 	{ "to", 't', "FORMAT", 0, "The format to make: jsonl (default)", 0 },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output (-)", 0 },
+	{ "force", OUTPUT_OPT_FORCE, NULL, 0, OUTPUT_FORCE_HELP, 0 },
 	{ 0 },
 };
 
@@ -37,6 +40,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'o':
 		o->output = strcmp(arg, "-") ? arg : NULL;
+		return 0;
+	case OUTPUT_OPT_FORCE:
+		o->force = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->input)
@@ -77,13 +83,15 @@ static int convert(FILE *in, const char *name, struct sink *sink, struct symboli
 	return ret;
 }
 
-static int open_sink(const struct options *o, struct sink **sink, struct hs_error *err)
+static int open_sink(const struct options *o, struct output_file *file, struct sink **sink,
+		     struct hs_error *err)
 {
-	int fd = cli__open_output(o->output, err), ret;
+	int ret = output_file__open(file, o->output, OUTPUT_WHOLE | (o->force ? OUTPUT_FORCE : 0),
+				    err);
 
-	if (fd < 0)
-		return fd;
-	ret = jsonl_sink__new(sink, fd);
+	if (ret)
+		return ret;
+	ret = jsonl_sink__new(sink, output_file__take(file));
 	return ret ? hs_error__set(err, ret, "cannot write: %s", strerror(-ret)) : 0;
 }
 
@@ -95,6 +103,7 @@ int cmd_export(int argc, char **argv)
 					  NULL };
 	struct symbolizer *symbolizer = NULL;
 	struct options o = { 0 };
+	struct output_file file = { .fd = -1 };
 	struct sink *sink = NULL;
 	bool is_cut = false;
 	struct hs_error err;
@@ -108,12 +117,15 @@ int cmd_export(int argc, char **argv)
 		hs_error__set(&err, -errno, "cannot open %s: %s", o.input, strerror(errno));
 		return cli__die(&err);
 	}
-	ret = open_sink(&o, &sink, &err);
+	ret = open_sink(&o, &file, &sink, &err);
 	if (!ret && symbolizer__new_empty(&symbolizer))
 		ret = hs_error__set(&err, -ENOMEM, "out of memory");
 	if (!ret)
 		ret = convert(in, o.input, sink, symbolizer, &is_cut, &err);
 	sink__free(sink);
+	if (!ret)
+		ret = output_file__keep(&file, &err);
+	output_file__drop(&file);
 	symbolizer__free(symbolizer);
 	fclose(in);
 	if (ret)

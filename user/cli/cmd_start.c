@@ -8,6 +8,7 @@
 #include <argp.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "user/cli/cli.h"
@@ -27,6 +28,7 @@ struct options {
 	const char *socket;
 	double duration_s; /* 0: until something else ends it */
 	bool is_raw, json;
+	bool force; /* replace output */
 };
 
 static const struct argp_option option_list[] = {
@@ -36,6 +38,7 @@ static const struct argp_option option_list[] = {
 	{ "duration", OPT_DURATION, "S", 0, "Stop after this many seconds", PROFILE_ARGS_SAMPLE },
 	{ NULL, 0, NULL, 0, "Output:", PROFILE_ARGS_OUTPUT },
 	{ "output", 'o', "FILE", 0, "Write the records to FILE", PROFILE_ARGS_OUTPUT },
+	{ "force", OUTPUT_OPT_FORCE, NULL, 0, OUTPUT_FORCE_HELP, PROFILE_ARGS_OUTPUT },
 	{ "format", OPT_FORMAT, "FORMAT", 0,
 	  "Of FILE: jsonl (default), or raw, a capture for `heapsonde export`",
 	  PROFILE_ARGS_OUTPUT },
@@ -73,7 +76,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!strcmp(arg, "-"))
 			cli__argp_error(state, "start does not stay to write to standard output: "
 					       "use record or follow");
+		output_file__argp_check(state, arg);
 		o->output = arg;
+		return 0;
+	case OUTPUT_OPT_FORCE:
+		o->force = true;
 		return 0;
 	case OPT_FORMAT:
 		o->is_raw = cli__argp_is_raw(state, arg);
@@ -98,6 +105,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static int open_file(const struct options *o, struct output_file *file, struct hs_error *err)
+{
+	char *name = NULL;
+	int ret = output_file__expand(o->output, o->pid, &name, err);
+
+	if (!ret)
+		ret = output_file__open(file, name, o->force ? OUTPUT_FORCE : 0, err);
+	free(name);
+	return ret;
+}
+
 /* Connect first, so that without a daemon no file is touched. */
 static int start(const struct options *o, json_t **answer, struct hs_error *err)
 {
@@ -111,7 +129,7 @@ static int start(const struct options *o, json_t **answer, struct hs_error *err)
 	int ret = client__connect(&client, o->socket, err);
 
 	if (!ret && o->output)
-		ret = output_file__open(&file, o->output, err);
+		ret = open_file(o, &file, err);
 	if (!ret) {
 		json = start_request__json(&request);
 		ret = json ? client__ask(&client, json, file.fd, answer, err)

@@ -19,6 +19,7 @@ static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Output:", PROFILE_ARGS_OUTPUT },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output (-)",
 	  PROFILE_ARGS_OUTPUT },
+	{ "force", OUTPUT_OPT_FORCE, NULL, 0, OUTPUT_FORCE_HELP, PROFILE_ARGS_OUTPUT },
 	{ "format", OPT_FORMAT, "FORMAT", 0,
 	  "jsonl (default), or raw, a capture for `heapsonde export`", PROFILE_ARGS_OUTPUT },
 	{ "top", OPT_TOP, "N", 0, "At the end print the N biggest allocation sites to stderr",
@@ -69,7 +70,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->duration_s = cli__argp_seconds(state, arg);
 		return 0;
 	case 'o':
+		output_file__argp_check(state, arg);
 		o->output = strcmp(arg, "-") ? arg : NULL;
+		return 0;
+	case OUTPUT_OPT_FORCE:
+		o->force = true;
 		return 0;
 	case OPT_FORMAT:
 		o->is_raw = cli__argp_is_raw(state, arg);
