@@ -26,6 +26,8 @@ USER_OBJS := $(USER_SRCS:%.c=$(B)/obj/%.o)
 LIB_OBJS := $(filter-out $(B)/obj/user/cli/main.o,$(USER_OBJS))
 BPF_DEPS := $(wildcard bpf/*.h) runtime/abi.h
 SKEL := $(B)/gen/heapsonde.skel.h
+PAGE := $(B)/gen/page.h
+PAGE_SRCS := $(wildcard user/export/html/*) scripts/page-build scripts/npm-modules
 RUNTIME_FILES := $(wildcard runtime/*)
 UNIT_SRCS := $(wildcard tests/unit/test_*.c)
 UNIT_BINS := $(UNIT_SRCS:tests/unit/%.c=$(B)/unit/%)
@@ -63,6 +65,14 @@ $(B)/obj/%.o: %.c $(SKEL)
 	@mkdir -p $(@D)
 	$(say) CC $<
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+
+# The page of `export --to html` is a part of the binary.
+$(PAGE): $(PAGE_SRCS)
+	@mkdir -p $(@D)
+	$(say) PAGE $@
+	$(Q)scripts/page-build $(@D)
+
+$(B)/obj/user/export/html.o: $(PAGE)
 
 $(B)/heapsonde: $(USER_OBJS)
 	$(say) LINK $@
