@@ -51,7 +51,7 @@ function facts(data) {
 }
 
 function notes(data) {
-  const out = ["Blocks allocated before heapsonde attached are in no figure, the live ones included."];
+  const out = ["Live means: of what was allocated since heapsonde attached. Blocks from before are in no figure."];
 
   if (data.is_cut) out.push("The capture was cut off: the figures are as of its last record.");
   if (losses(data.lost).total) out.push("Records were lost, so the figures are too low or, where deaths were lost, live is too high.");

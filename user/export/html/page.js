@@ -22,9 +22,15 @@ element.remove(); // the text takes as much memory as what was made of it
 const tables = new Tables(data);
 const TITLES = {
   allocated: "Allocated",
-  live: "Live at the end",
+  live: "Live",
   promoted: "Promoted",
-  survivors: data.survived === 1 ? "Survived a major cycle" : `Survived ${data.survived} major cycles`,
+  survivors: data.survived === 1 ? "Survived a cycle" : `Survived ${data.survived} cycles`,
+};
+const TITLE_HELP = {
+  allocated: "All that was allocated during the recording",
+  live: "Not known to be dead when the recording ended",
+  promoted: "Copied from the minor to the major heap",
+  survivors: "Lived through so many major collection cycles, dead since or not",
 };
 const state = { metric: "allocated", unit: "words", domain: null, search: "" };
 
@@ -40,9 +46,8 @@ function figure(words) {
 
 function label(node) {
   const words = tables.totals[state.metric].words;
-  const place = tables.place(node);
 
-  return `${tables.name(node)}${place ? ` ${place}` : ""}, ${figure(words[node])}, ${estimate.percent(words[node], words[0])}`;
+  return `${tables.label(node)}, ${figure(words[node])}, ${estimate.percent(words[node], words[0])}`;
 }
 
 function figureOf(metric, node) {
@@ -116,6 +121,7 @@ function radios(fieldset, name, options, onChange) {
     const input = Object.assign(document.createElement("input"), { type: "radio", name, value });
     const box = document.createElement("label");
 
+    box.title = TITLE_HELP[value] || "";
     input.checked = state[name] === value;
     input.addEventListener("change", () => {
       state[name] = value;

@@ -54,7 +54,7 @@ export function prune(tables, root, metric, widthPx) {
 
   nodes = nodes.filter((n) => n === root || words[n] >= least);
   for (const node of nodes) {
-    const item = { node, name: tables.name(node), value: words[node], children: [] };
+    const item = { node, name: tables.label(node), value: words[node], children: [] };
     made.set(node, item);
     if (node !== root) made.get(tables.parent[node]).children.push(item);
   }
@@ -81,7 +81,7 @@ function withCallers(tables, root, tree) {
   callers.forEach((node, i) => {
     if (i === CALLERS_MAX - 2 && hidden.length)
       tree = { node: hidden[0], name: `… ${hidden.length} more callers`, value: tree.value, children: [tree], fade: true };
-    tree = { node, name: tables.name(node), value: tree.value, children: [tree], fade: true };
+    tree = { node, name: tables.label(node), value: tree.value, children: [tree], fade: true };
   });
   return tree;
 }

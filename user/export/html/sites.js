@@ -30,8 +30,8 @@ function head(metric, titles) {
   return tr;
 }
 
-function siteCell(tables, site, onPick) {
-  const { name, place } = tables.frames[site.frame];
+function siteCell(tables, frame, onPick) {
+  const { name, place } = tables.frames[frame];
   const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
   const td = cell("td", button, "site");
 
@@ -41,11 +41,11 @@ function siteCell(tables, site, onPick) {
   return td;
 }
 
-function amountCell(sum, isNow, format, rate) {
-  const td = cell("td", format(sum.words), isNow ? "now" : "hide-narrow");
+function amountCell(sums, frame, isNow, format, rate) {
+  const td = cell("td", format(sums.words[frame]), isNow ? "now" : "hide-narrow");
 
   if (isNow) {
-    const [low, high] = interval(sum.words, sum.variance, rate);
+    const [low, high] = interval(sums.words[frame], sums.variance[frame], rate);
     td.append(" ", small(`(${format(low)} – ${format(high)})`));
   }
   return td;
@@ -54,15 +54,16 @@ function amountCell(sum, isNow, format, rate) {
 /* view: { tables, metric, format, rate, titles }; onPick(name): a row was clicked. */
 export function showSites(table, rest, view, onPick) {
   const { tables, metric } = view;
-  const sites = tables.sites(metric).filter((s) => s.sums[metric].words > 0);
+  const sites = tables.sites(metric);
+  const sums = Object.fromEntries(METRICS.map((m) => [m, tables.siteSums(m)]));
   const whole = tables.totals[metric].words[0];
   const body = document.createElement("tbody");
   const thead = document.createElement("thead");
 
-  for (const site of sites.slice(0, SITES_MAX)) {
+  for (const frame of sites.slice(0, SITES_MAX)) {
     const tr = document.createElement("tr");
-    for (const m of METRICS) tr.append(amountCell(site.sums[m], m === metric, view.format, view.rate));
-    tr.append(cell("td", percent(site.sums[metric].words, whole), "now"), siteCell(tables, site, onPick));
+    for (const m of METRICS) tr.append(amountCell(sums[m], frame, m === metric, view.format, view.rate));
+    tr.append(cell("td", percent(sums[metric].words[frame], whole), "now"), siteCell(tables, frame, onPick));
     body.append(tr);
   }
   thead.append(head(metric, view.titles));

@@ -103,7 +103,6 @@ export class Tables {
       this.totals[m] = {};
       for (const what of ["words", "blocks", "variance"]) this.totals[m][what] = this.sum(this.cells[m][what], domain);
     }
-    this.sitesOf = {};
   }
 
   sum(values, domain) {
@@ -123,43 +122,41 @@ export class Tables {
     return node ? this.frames[this.frame[node]].place : "";
   }
 
+  /* Both. Callers differ by line, so the line is what tells a frame from its neighbour. */
+  label(node) {
+    const place = this.place(node);
+
+    return place ? `${this.name(node)}  ${place}` : this.name(node);
+  }
+
   style(node) {
     return node ? this.frames[this.frame[node]].style : "all";
   }
 
-  /* What was allocated at the node itself, and not by what it called. */
-  own(metric, what, node) {
-    const total = this.totals[metric][what];
-    let x = total[node];
-
-    for (let i = this.firstChild[node]; i < this.firstChild[node + 1]; i++) x -= total[this.children[i]];
-    return Math.max(0, x);
-  }
-
   /*
-   * Sites, the biggest by a metric first: { frame, sums: { metric: { words, variance } } }.
-   * A site is the innermost frame of a stack.
+   * Sites, the biggest by a metric first, as numbers of frames; those that have none are
+   * left out. A site is the innermost frame of a stack. this.siteSums(metric) has their sums.
    */
   sites(metric) {
-    const sites = new Map();
+    const { words } = this.siteSums(metric);
+
+    return Array.from(words.keys())
+      .filter((frame) => words[frame] > 0)
+      .sort((a, b) => words[b] - words[a] || a - b);
+  }
+
+  /* { words, variance }, by frame: of the stacks that end there. */
+  siteSums(metric) {
+    const sums = { words: new Float64Array(this.frames.length), variance: new Float64Array(this.frames.length) };
+    const { words, variance } = this.cells[metric];
 
     for (let i = 0; i < this.cellNode.length; i++) {
-      if (this.domain !== null && this.cellDomain[i] !== this.domain) continue;
       const frame = this.frame[this.cellNode[i]];
-      let site = sites.get(frame);
-      if (!site) {
-        site = { frame, sums: {} };
-        for (const m of METRICS) site.sums[m] = { words: 0, variance: 0 };
-        sites.set(frame, site);
-      }
-      for (const m of METRICS) {
-        site.sums[m].words += this.cells[m].words[i];
-        site.sums[m].variance += this.cells[m].variance[i];
-      }
+      if (frame < 0 || (this.domain !== null && this.cellDomain[i] !== this.domain)) continue;
+      sums.words[frame] += words[i];
+      sums.variance[frame] += variance[i];
     }
-    return Array.from(sites.values())
-      .filter((s) => s.frame >= 0)
-      .sort((a, b) => b.sums[metric].words - a.sums[metric].words || a.frame - b.frame);
+    return sums;
   }
 
   /*

@@ -12,7 +12,7 @@ import { area, curveStepAfter, line } from "d3-shape";
 
 import { interval, seconds } from "./estimate.js";
 
-const MARGIN = { left: 72, right: 12, top: 20, bottom: 22 };
+const MARGIN = { left: 72, right: 24, top: 20, bottom: 22 };
 const LIVE_PX = 130;
 const RATE_PX = 80;
 /* Rates of shorter steps than this many to the width are noise. */
@@ -42,8 +42,9 @@ function steps(timeline, rate, bins) {
 
 function axes(svg, x, y, top, height, format, caption) {
   const g = svg.append("g");
+  const tick = (v) => format(v).replace(/\.0+(?=\D|$)/, "");
 
-  g.append("g").attr("transform", `translate(${MARGIN.left},0)`).call(axisLeft(y).ticks(4).tickFormat(format));
+  g.append("g").attr("transform", `translate(${MARGIN.left},0)`).call(axisLeft(y).ticks(4).tickFormat(tick));
   g.append("g")
     .attr("transform", `translate(0,${top + height})`)
     .call(axisBottom(x).ticks(8).tickFormat((s) => `${s} s`));
