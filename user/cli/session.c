@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -28,7 +29,7 @@ static int open_signals(struct session *s, struct hs_error *err)
 
 static const char *output_name(const struct session *s)
 {
-	return s->options->output ? s->options->output : "standard output";
+	return s->output ? s->output : "standard output";
 }
 
 static int write_error(const struct session *s, int code, struct hs_error *err)
@@ -42,11 +43,16 @@ static int write_error(const struct session *s, int code, struct hs_error *err)
 static int open_sink(struct session *s, struct hs_error *err)
 {
 	const struct record_options *o = s->options;
-	int fd = cli__open_output(o->output, err), ret;
+	int fd, ret = 0;
 
-	if (fd < 0)
-		return fd;
-	ret = o->is_raw ? raw_sink__new(&s->sink, fd) : jsonl_sink__new(&s->sink, fd);
+	if (o->output)
+		ret = output_file__expand(o->output, s->target->pid, &s->output, err);
+	if (!ret)
+		ret = output_file__open(&s->file, s->output, o->force ? OUTPUT_FORCE : 0, err);
+	if (ret)
+		return ret;
+	fd = output_file__take(&s->file);
+	ret = sink__new(&s->sink, fd, o->format);
 	return ret ? write_error(s, ret, err) : 0;
 }
 
@@ -70,6 +76,7 @@ int session__begin(struct session *s, const struct record_options *o, struct hs_
 
 	memset(s, 0, sizeof(*s));
 	s->signal_fd = -1;
+	s->file.fd = -1;
 	s->options = o;
 	ret = kernel_features__probe(&s->kernel, err);
 	if (!ret)
@@ -85,6 +92,8 @@ int session__begin(struct session *s, const struct record_options *o, struct hs_
 	if (!ret)
 		ret = profile__begin(&s->profile, &o->profile, s->target, &s->kernel, s->symbolizer,
 				     s->sink, o->top > 0, err);
+	if (!ret)
+		ret = output_file__keep(&s->file, err);
 	if (ret)
 		return ret;
 	if (s->child && child__resume(s->child))
@@ -191,6 +200,9 @@ void session__free(struct session *s)
 	profile__free(s->profile);
 	symbolizer__free(s->symbolizer);
 	sink__free(s->sink);
+	if (s->options) /* else its descriptor is zeroed, too */
+		output_file__drop(&s->file);
+	free(s->output);
 	target__free(s->target);
 	child__free(s->child);
 	if (s->signal_fd > 0)

@@ -222,7 +222,7 @@ int held__set_rate(struct held *h, const struct tier_choice *tier, struct hs_err
 	return ret;
 }
 
-int held__follow(struct held *h, int connection, struct hs_error *err)
+int held__follow(struct held *h, int connection, enum sink_format format, struct hs_error *err)
 {
 	int ret = check_running(h, err);
 	struct sink *consumer;
@@ -239,7 +239,7 @@ int held__follow(struct held *h, int connection, struct hs_error *err)
 	if (ret)
 		return hs_error__set(err, ret, "cannot answer: %s", strerror(-ret));
 	/* From here on the connection is the consumer's; it has been answered. */
-	if (readers__add_follower(h->readers, connection, &consumer))
+	if (readers__add_follower(h->readers, connection, format, &consumer))
 		return 0;
 	ret = profile__introduce(h->profile, consumer);
 	if (!ret)

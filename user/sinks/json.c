@@ -198,8 +198,7 @@ static json_t *rate(const struct hs_rec_rate *r)
 static bool is_of_no_profile(const struct hs_event *event)
 {
 	return event->type == HS_REC_DOMAIN_SPAWN || event->type == HS_REC_DOMAIN_TERMINATE ||
-	       event->type == HS_REC_EXIT ||
-	       event->type == HS_REC_MAJOR_CYCLE;
+	       event->type == HS_REC_EXIT || event->type == HS_REC_MAJOR_CYCLE;
 }
 
 json_t *json__event(const struct hs_event *event, const struct stack *stack)

@@ -8,6 +8,7 @@
 
 #include "user/track/blocks.h"
 #include "user/track/cells.h"
+#include "user/track/cycles.h"
 
 /* A block that lives, as far as is known. */
 struct live_block {
@@ -16,7 +17,7 @@ struct live_block {
 	double variance;
 	double blocks;
 	uint64_t born_ns;
-	uint32_t birth; /* major cycles that had ended */
+	uint32_t birth; /* major cycles that had ended (user/track/cycles.h) */
 	bool is_old;    /* in the major heap: its age counts */
 };
 
@@ -25,8 +26,8 @@ struct heap {
 	struct cell_table *cells;
 	struct block_table *blocks;
 	struct timeline *timeline;
+	struct cycle_count *cycles;
 	struct tally *total; /* as of the last heap__total */
-	uint64_t n_cycles;
 	uint64_t first_ns;
 	uint64_t last_ns;
 	double rate;
@@ -46,6 +47,8 @@ int heap__new(struct heap **out, const struct heap_options *options)
 	err = cell_table__new(&h->cells);
 	if (!err)
 		err = block_table__new(&h->blocks, sizeof(struct live_block));
+	if (!err)
+		err = cycle_count__new(&h->cycles);
 	h->total = calloc(1, sizeof(*h->total));
 	if (!h->total)
 		err = -ENOMEM;
@@ -66,6 +69,7 @@ void heap__free(struct heap *h)
 	cell_table__free(h->cells);
 	block_table__free(h->blocks);
 	timeline__free(h->timeline);
+	cycle_count__free(h->cycles);
 	free(h->total);
 	free(h);
 }
@@ -81,10 +85,8 @@ static void ages__born(struct ages *a, const struct live_block *b, int sign)
 	a->live_squares += sign * b->words * birth * birth;
 }
 
-static void ages__died(struct ages *a, const struct live_block *b, uint64_t n_cycles)
+static void ages__died(struct ages *a, const struct live_block *b, double age)
 {
-	double age = (double)(n_cycles - b->birth);
-
 	ages__born(a, b, -1);
 	a->dead_words += b->words;
 	a->dead_cycles += b->words * age;
@@ -120,7 +122,7 @@ static int follow(struct heap *h, const struct hs_rec_alloc *rec, struct heap_ce
 				  .variance = amount->variance,
 				  .blocks = amount->blocks,
 				  .born_ns = rec->h.time_ns,
-				  .birth = (uint32_t)h->n_cycles };
+				  .birth = cycle_count__of(h->cycles, rec->h.domain) };
 	amount__add(&cell->tally.live, amount);
 	cell->tally.n_live++;
 	if (rec->heap == HS_HEAP_MAJOR)
@@ -184,8 +186,15 @@ static void leave(struct tally *t, const struct amount *amount)
 		t->live = (struct amount){ 0 };
 }
 
-/* A block of the major heap is dead, or lost sight of. */
-static void end_old(const struct heap *h, struct live_block *b, bool is_unknown)
+/* Cycles that a block has lived through when n have ended. Another domain may own it than
+ * allocated it, and have told less. */
+static uint32_t age_at(const struct live_block *b, uint32_t n)
+{
+	return n > b->birth ? n - b->birth : 0;
+}
+
+/* A block of the major heap is dead, or lost sight of; age: in cycles. */
+static void end_old(const struct heap *h, struct live_block *b, bool is_unknown, uint32_t age)
 {
 	struct tally *t = &b->cell->tally;
 	struct amount amount = amount_of(b);
@@ -195,8 +204,8 @@ static void end_old(const struct heap *h, struct live_block *b, bool is_unknown)
 		t->ages.variance -= b->variance;
 		return;
 	}
-	ages__died(&t->ages, b, h->n_cycles);
-	if (h->n_cycles - b->birth >= h->options.survived)
+	ages__died(&t->ages, b, age);
+	if (age >= h->options.survived)
 		amount__add(&t->dead_survivors, &amount);
 }
 
@@ -219,17 +228,18 @@ static void on_end(struct heap *h, const struct hs_event *event)
 	else
 		amount__add(rec->heap == HS_HEAP_MINOR ? &t->dead_young : &t->dead_old, &amount);
 	if (b->is_old)
-		end_old(h, b, is_unknown);
+		end_old(h, b, is_unknown, age_at(b, cycle_count__of(h->cycles, rec->h.domain)));
 	if (h->timeline)
 		timeline__end(h->timeline, rec->h.time_ns, b->words, b->variance);
 	block_table__remove(h->blocks, rec->id);
 }
 
-void heap__saw_cycles(struct heap *h, uint64_t n_cycles, uint64_t time_ns)
+static void on_domain(struct heap *h, const struct hs_event *event)
 {
-	/* Births have 32 bits: at a thousand cycles a second that is 50 days. */
-	if (!is_left_out(h, time_ns) && n_cycles > h->n_cycles && n_cycles <= UINT32_MAX)
-		h->n_cycles = n_cycles;
+	cycle_count__told(h->cycles, event->h->domain, event->domain->counts.major_collections,
+			  event->type == HS_REC_MAJOR_CYCLE);
+	if (event->type == HS_REC_DOMAIN_TERMINATE)
+		cycle_count__forget(h->cycles, event->h->domain);
 }
 
 static void saw_time(struct heap *h, uint64_t time_ns)
@@ -259,10 +269,11 @@ int heap__event(struct heap *h, const struct hs_event *event, const struct stack
 		on_end(h, event);
 		return 0;
 	case HS_REC_RATE:
-		heap__saw_cycles(h, event->rate->counts.major_collections, time_ns);
+		cycle_count__told(h->cycles, event->h->domain,
+				  event->rate->counts.major_collections, false);
 		return 0;
 	default:
-		heap__saw_cycles(h, event->domain->counts.major_collections, time_ns);
+		on_domain(h, event);
 		return 0;
 	}
 }
@@ -277,7 +288,7 @@ static int settle_block(void *ctx, uint64_t id, void *entry)
 	struct amount amount = amount_of(b);
 
 	(void)id;
-	if (!b->is_old || h->n_cycles - b->birth < h->options.survived)
+	if (!b->is_old || age_at(b, cycle_count__all(h->cycles)) < h->options.survived)
 		return 0;
 	amount__add(&t->survivors, &amount);
 	amount__add(&t->old_live, &amount);
@@ -310,7 +321,7 @@ size_t heap__cells(const struct heap *h, struct heap_cell *const **out)
 
 uint64_t heap__cycles(const struct heap *h)
 {
-	return h->n_cycles;
+	return cycle_count__all(h->cycles);
 }
 
 const struct tally *heap__total(const struct heap *h)

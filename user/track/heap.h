@@ -98,9 +98,6 @@ void heap__free(struct heap *h);
 int heap__event(struct heap *h, const struct hs_event *event, const struct stack *stack,
 		double rate);
 
-/* So many major cycles have ended in the process, known from elsewhere (counters). */
-void heap__saw_cycles(struct heap *h, uint64_t n_cycles, uint64_t time_ns);
-
 /*
  * Bring up to date what needs a walk over the living blocks: survivors, old_live,
  * oldest_live_ns. May be called again and again.
@@ -110,8 +107,8 @@ void heap__settle(struct heap *h);
 /* The cells, in no order; *out and what it points to are owned by h, until the next event. */
 size_t heap__cells(const struct heap *h, struct heap_cell *const **out);
 
-/* Major cycles that have ended in the process, as far as records have told; and when known
- * first. Captures of version 2 and earlier tell it at domains' ends and rate changes only. */
+/* Major cycles that have ended since the recording began, as far as records have told
+ * (user/track/cycles.h). Captures of version 2 and earlier do not tell. */
 uint64_t heap__cycles(const struct heap *h);
 
 /* Of all cells, added up; owned by h, until the next call. */

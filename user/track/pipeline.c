@@ -165,13 +165,6 @@ int pipeline__event(void *ctx, const struct hs_event *event)
 	return err ? err : p->sink->ops->event(p->sink, event, stack);
 }
 
-static uint64_t integer_of(const json_t *object, const char *name)
-{
-	json_int_t n = json_integer_value(json_object_get(object, name));
-
-	return n > 0 ? (uint64_t)n : 0;
-}
-
 int pipeline__json(void *ctx, json_t *object)
 {
 	const char *type = json_string_value(json_object_get(object, "type"));
@@ -184,8 +177,5 @@ int pipeline__json(void *ctx, json_t *object)
 			return -EBADMSG;
 		p->rate = rate;
 	}
-	if (type && !strcmp(type, "counters") && p->heap)
-		heap__saw_cycles(p->heap, integer_of(object, "major_collections"),
-				 integer_of(object, "time"));
 	return p->sink->ops->json(p->sink, object);
 }

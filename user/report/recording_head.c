@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What stands at the head of a report; see recording.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "user/cli/cli.h"
+#include "user/report/figures.h"
+#include "user/report/recording.h"
+
+/* The beginning in UTC, "2026-11-30T09:40:12Z"; "" if the capture does not say. */
+static const char *format_begin(const struct recording *rec, char *text, size_t size)
+{
+	int64_t ns;
+	struct tm tm;
+	time_t s;
+
+	text[0] = '\0';
+	if (!rec->wall_offset ||
+	    __builtin_add_overflow((int64_t)rec->begin_ns, rec->wall_offset, &ns))
+		return text;
+	s = (time_t)(ns / 1000000000);
+	if (!gmtime_r(&s, &tm) || !strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &tm))
+		text[0] = '\0';
+	return text;
+}
+
+static void format_rates(const struct recording *rec, char *text, size_t size)
+{
+	char low[CLI_RATE_CHARS], high[CLI_RATE_CHARS];
+
+	cli__format_rate(rec->rate_low, low);
+	cli__format_rate(rec->rate_high, high);
+	if (rec->rate_low == rec->rate_high)
+		snprintf(text, size, "%s", low);
+	else
+		snprintf(text, size, "%s to %s", low, high);
+}
+
+/* Causes are keys of a capture's JSON: clean them. */
+static void print_losses(FILE *f, const struct recording *rec)
+{
+	const char *separator = "", *cause;
+	json_t *count;
+
+	json_object_foreach (rec->replay.lost, cause, count) {
+		const char *clean = text_pool__intern(rec->texts, cause, strlen(cause));
+
+		fprintf(f, "%s%lld %s", separator, (long long)json_integer_value(count),
+			clean ? clean : "?");
+		separator = ", ";
+	}
+}
+
+static bool has_losses(const struct recording *rec)
+{
+	return json_object_size(rec->replay.lost) > 0;
+}
+
+void recording__print_notes(const struct recording *rec)
+{
+	if (rec->replay.is_cut)
+		fprintf(stderr, "heapsonde: %s was cut off; figures are as of there\n", rec->path);
+	if (has_losses(rec)) {
+		fprintf(stderr, "heapsonde: %s has losses, which make sums too small: ", rec->path);
+		print_losses(stderr, rec);
+		fputc('\n', stderr);
+	}
+}
+
+void recording__print_head(const struct recording *rec, const char *name)
+{
+	char begin[40], rates[2 * CLI_RATE_CHARS + 8], seconds[FIGURE_CHARS];
+
+	printf("# %s%s", name,
+	       rec->command ? rec->command
+	       : rec->exe   ? rec->exe
+			    : "(unknown program)");
+	if (rec->pid)
+		printf("  PID %llu", (unsigned long long)rec->pid);
+	if (rec->ocaml)
+		printf("  OCaml %s", rec->ocaml);
+	printf("\n# %s", name);
+	if (*format_begin(rec, begin, sizeof(begin)))
+		printf("%s, ", begin);
+	printf("sampled for %s", figure__seconds(recording__seconds(rec), seconds));
+	if (rec->reason)
+		printf(" (%s)", rec->reason);
+	if (rec->replay.is_cut)
+		printf(" (cut off)");
+	printf("\n# %s%llu blocks, %llu samples", name, (unsigned long long)rec->n_blocks,
+	       (unsigned long long)rec->n_samples);
+	if (rec->n_blocks) {
+		format_rates(rec, rates, sizeof(rates));
+		printf(" at rate %s", rates);
+	}
+	if (has_losses(rec)) {
+		printf("; lost: ");
+		print_losses(stdout, rec);
+		putchar('\n');
+	} else {
+		printf("; %s\n", rec->replay.is_cut ? "losses not known" : "nothing lost");
+	}
+}
+
+void recording__print_live_note(void)
+{
+	puts("# " RECORDING_LIVE_NOTE);
+}
+
+static json_t *string_or_null(const char *text)
+{
+	return text ? json_string(text) : json_null();
+}
+
+json_t *recording__to_json(const struct recording *rec)
+{
+	char begin[40];
+	json_t *object = json_pack(
+		"{s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o}", "file", string_or_null(rec->path),
+		"command", string_or_null(rec->command), "exe", string_or_null(rec->exe), "pid",
+		(json_int_t)rec->pid, "ocaml", string_or_null(rec->ocaml), "begin",
+		string_or_null(*format_begin(rec, begin, sizeof(begin)) ? begin : NULL), "seconds",
+		figure__json(recording__seconds(rec)), "reason", string_or_null(rec->reason));
+	json_t *rest = json_pack(
+		"{s:o, s:I, s:o, s:o, s:I, s:I, s:o, s:I, s:b, s:b, s:O, s:s}", "track",
+		string_or_null(rec->track), "begin_ns", (json_int_t)rec->begin_ns, "rate_low",
+		figure__json(rec->rate_low), "rate_high", figure__json(rec->rate_high), "blocks",
+		(json_int_t)rec->n_blocks, "samples", (json_int_t)rec->n_samples, "words",
+		figure__json(rec->words), "major_cycles",
+		(json_int_t)heap__cycles(rec->replay.heap), "whole", rec->is_whole, "cut",
+		rec->replay.is_cut, "lost", rec->replay.lost, "note", RECORDING_LIVE_NOTE);
+
+	if (!object || !rest || json_object_update(object, rest)) {
+		json_decref(object);
+		object = NULL;
+	}
+	json_decref(rest);
+	return object;
+}
