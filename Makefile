@@ -34,6 +34,8 @@ SKEL := $(B)/gen/heapsonde.skel.h
 # The schema of pprof's files, as Debian's golang-github-google-pprof-dev has it.
 PROFILE_PROTO := /usr/share/gocode/src/github.com/google/pprof/proto/profile.proto
 PROFILE_GEN := $(B)/gen/profile.pb-c
+PAGE := $(B)/gen/page.h
+PAGE_SRCS := $(wildcard user/export/html/*) scripts/page-build scripts/npm-modules
 RUNTIME_FILES := $(wildcard runtime/*)
 UNIT_SRCS := $(wildcard tests/unit/test_*.c)
 UNIT_BINS := $(UNIT_SRCS:tests/unit/%.c=$(B)/unit/%)
@@ -86,6 +88,14 @@ $(GEN_OBJS): $(PROFILE_GEN).c
 	$(Q)$(CC) $(ALL_CFLAGS) -w -c $< -o $@
 
 $(patsubst %.c,$(B)/obj/%.o,$(wildcard user/export/pprof*.c)): $(PROFILE_GEN).h
+
+# The page of `export --to html` is a part of the binary.
+$(PAGE): $(PAGE_SRCS)
+	@mkdir -p $(@D)
+	$(say) PAGE $@
+	$(Q)scripts/page-build $(@D)
+
+$(B)/obj/user/export/html.o: $(PAGE)
 
 $(B)/heapsonde: $(USER_OBJS) $(GEN_OBJS)
 	$(say) LINK $@
