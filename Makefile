@@ -27,9 +27,15 @@ LDLIBS := -lbpf -ldw -lelf -ljansson -lsystemd -lseccomp -lcap -lmicrohttpd \
 
 USER_SRCS := $(wildcard user/*/*.c)
 USER_OBJS := $(USER_SRCS:%.c=$(B)/obj/%.o)
-LIB_OBJS := $(filter-out $(B)/obj/user/cli/main.o,$(USER_OBJS))
+GEN_OBJS := $(B)/obj/gen/profile.pb-c.o
+LIB_OBJS := $(filter-out $(B)/obj/user/cli/main.o,$(USER_OBJS)) $(GEN_OBJS)
 BPF_DEPS := $(wildcard bpf/*.h) runtime/abi.h
 SKEL := $(B)/gen/heapsonde.skel.h
+# The schema of pprof's files, as Debian's golang-github-google-pprof-dev has it.
+PROFILE_PROTO := /usr/share/gocode/src/github.com/google/pprof/proto/profile.proto
+PROFILE_GEN := $(B)/gen/profile.pb-c
+PAGE := $(B)/gen/page.h
+PAGE_SRCS := $(wildcard user/export/html/*) scripts/page-build scripts/npm-modules
 RUNTIME_FILES := $(wildcard runtime/*)
 UNIT_SRCS := $(wildcard tests/unit/test_*.c)
 UNIT_BINS := $(UNIT_SRCS:tests/unit/%.c=$(B)/unit/%)
@@ -70,7 +76,28 @@ $(B)/obj/%.o: %.c $(SKEL)
 	$(say) CC $<
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
-$(B)/heapsonde: $(USER_OBJS)
+# Generated, so not with our warnings.
+$(PROFILE_GEN).c $(PROFILE_GEN).h &: $(PROFILE_PROTO)
+	@mkdir -p $(@D)
+	$(say) PROTO $<
+	$(Q)protoc-c -I$(dir $<) --c_out=$(B)/gen $<
+
+$(GEN_OBJS): $(PROFILE_GEN).c
+	@mkdir -p $(@D)
+	$(say) CC $<
+	$(Q)$(CC) $(ALL_CFLAGS) -w -c $< -o $@
+
+$(patsubst %.c,$(B)/obj/%.o,$(wildcard user/export/pprof*.c)): $(PROFILE_GEN).h
+
+# The page of `export --to html` is a part of the binary.
+$(PAGE): $(PAGE_SRCS)
+	@mkdir -p $(@D)
+	$(say) PAGE $@
+	$(Q)scripts/page-build $(@D)
+
+$(B)/obj/user/export/html.o: $(PAGE)
+
+$(B)/heapsonde: $(USER_OBJS) $(GEN_OBJS)
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $^ $(LDLIBS) -o $@
 

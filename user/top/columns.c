@@ -16,7 +16,7 @@
 /* What the names keep: at least, so that more figures, so that all intervals are shown. */
 #define LABEL_LEAST 18
 #define LABEL_FOR_MORE 40
-#define LABEL_FOR_INTERVALS 30
+#define LABEL_FOR_INTERVALS 24
 
 enum unit { UNIT_WORDS, UNIT_SHARE, UNIT_CYCLES };
 
@@ -165,7 +165,7 @@ static void place(struct columns *c, const struct choice *choice, enum figure f,
 void columns__choose(struct columns *c, int width, enum rows_metric metric, bool want_intervals,
 		     bool is_utf8)
 {
-	struct choice choice = { .width = width, .interval_width = is_utf8 ? 6 : 7 };
+	struct choice choice = { .width = width, .interval_width = 7 };
 	enum figure main = figures__of_metric(metric);
 	int x = 0;
 

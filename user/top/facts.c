@@ -90,7 +90,6 @@ static void see_counts(struct facts *f, uint32_t id, const struct hs_counts *now
 	raise_to(&f->counts.major_collections, now->major_collections, d->major_offset);
 	if (now->minor_words >= d->last.minor_words)
 		d->last = *now;
-	f->has_counts = true;
 }
 
 static void forget(struct facts *f, uint32_t id)
@@ -132,8 +131,11 @@ static void on_counters(struct facts *f, const json_t *object)
 		.major_collections = integer(object, "major_collections"),
 	};
 
-	if (json_is_integer(domain))
-		see_counts(f, (uint32_t)json_integer_value(domain), &now);
+	if (!json_is_integer(domain))
+		return;
+	see_counts(f, (uint32_t)json_integer_value(domain), &now);
+	if (integer(object, "time") > f->counts.time_ns)
+		f->counts.time_ns = integer(object, "time");
 }
 
 /* The place of a cause; NULL: there are too many. */
@@ -224,6 +226,7 @@ static int on_event(struct sink *s, const struct hs_event *event, const struct s
 	struct facts *f = (struct facts *)s;
 
 	(void)stack;
+	/* Others that have counters come at times that counts.time_ns does not tell. */
 	switch (event->type) {
 	case HS_REC_ALLOC:
 		f->n_blocks++;
@@ -231,15 +234,11 @@ static int on_event(struct sink *s, const struct hs_event *event, const struct s
 		break;
 	case HS_REC_DOMAIN_SPAWN:
 	case HS_REC_EXIT:
-	case HS_REC_MAJOR_CYCLE:
 		see_counts(f, event->h->domain, &event->domain->counts);
 		break;
 	case HS_REC_DOMAIN_TERMINATE:
 		see_counts(f, event->h->domain, &event->domain->counts);
 		forget(f, event->h->domain);
-		break;
-	case HS_REC_RATE:
-		see_counts(f, event->h->domain, &event->rate->counts);
 		break;
 	default:
 		break;

@@ -21,6 +21,7 @@
 
 /* Sums over all domains, since each was first heard of; exact. */
 struct facts_counts {
+	uint64_t time_ns; /* when they were read last; CLOCK_MONOTONIC, 0: not yet */
 	uint64_t minor_words;
 	uint64_t promoted_words;
 	uint64_t direct_words;      /* allocated in the major heap directly */
@@ -43,7 +44,6 @@ struct facts {
 	bool is_stopped;         /* no more blocks are sampled */
 	bool has_ended;          /* the summary has come */
 	char reason[FACTS_TEXT]; /* why it stopped or ended */
-	bool has_counts;         /* counters have been told */
 	struct facts_counts counts;
 	unsigned int n_alive, n_seen; /* domains */
 	uint64_t n_blocks, n_samples; /* allocations told */

@@ -58,40 +58,38 @@ static void state(const struct screen *s, char *text, size_t size)
 		 units__words((double)f->n_samples, samples, sizeof(samples)), s->seconds);
 }
 
-/* Words per second: counted if counters have been told, else estimated. */
-static const char *rate_of(bool is_counted, uint64_t words, double seconds,
-			   const struct interval *estimate, bool is_utf8, char *text, size_t size)
+/* Words per second: counted if seconds > 0, else estimated. */
+static const char *rate_of(uint64_t words, double seconds, const struct interval *estimate,
+			   bool is_utf8, char *text, size_t size)
 {
 	char value[NUMBER_BYTES], interval[NUMBER_BYTES];
 
-	if (is_counted && seconds > 0)
+	if (seconds > 0)
 		return units__words((double)words / seconds, text, size);
-	snprintf(text, size, "%s%s%s",
-		 columns__value(FIGURE_ALLOC, estimate->value, value, sizeof(value)),
-		 seconds > 0 ? " " : "",
-		 columns__interval(FIGURE_ALLOC, estimate, is_utf8, interval, sizeof(interval)));
+	columns__value(FIGURE_ALLOC, estimate->value, value, sizeof(value));
+	columns__interval(FIGURE_ALLOC, estimate, is_utf8, interval, sizeof(interval));
+	snprintf(text, size, "%s%s%s", value, interval[0] ? " " : "", interval);
 	return text;
 }
 
 static void rates(const struct screen *s, bool is_utf8, char *text, size_t size)
 {
-	const struct facts_counts counts = window__counts(&s->model->window);
-	double seconds = window__seconds(&s->model->window);
 	const struct figures *all = &s->model->rows.all;
 	char alloc[2 * NUMBER_BYTES], promote[2 * NUMBER_BYTES];
-	bool is_counted = s->facts->has_counts;
+	struct facts_counts added = { 0 };
+	double seconds = window__counted(&s->model->window, &added);
 	size_t n;
 
-	rate_of(is_counted, counts.minor_words + counts.direct_words, seconds,
-		&all->at[FIGURE_ALLOC], is_utf8, alloc, sizeof(alloc));
-	rate_of(is_counted, counts.promoted_words, seconds, &all->at[FIGURE_PROMOTE], is_utf8,
-		promote, sizeof(promote));
+	rate_of(added.minor_words + added.direct_words, seconds, &all->at[FIGURE_ALLOC], is_utf8,
+		alloc, sizeof(alloc));
+	rate_of(added.promoted_words, seconds, &all->at[FIGURE_PROMOTE], is_utf8, promote,
+		sizeof(promote));
 	n = (size_t)snprintf(text, size, "allocates %s words/s  promotes %s words/s", alloc,
 			     promote);
-	if (is_counted && seconds > 0 && n < size)
+	if (seconds > 0 && n < size)
 		snprintf(text + n, size - n, "  GC %.3g minor/s, %.3g major/s",
-			 (double)counts.minor_collections / seconds,
-			 (double)counts.major_collections / seconds);
+			 (double)added.minor_collections / seconds,
+			 (double)added.major_collections / seconds);
 }
 
 static void live(const struct screen *s, bool is_utf8, char *text, size_t size)

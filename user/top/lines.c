@@ -62,7 +62,7 @@ int lines__help(struct lines *l)
 		"  z            begin the window anew",
 		"  + -          twice the rate, half the rate",
 		"Sort: the same key again, or r, turns the order round",
-		"  a ALLOC/s  l LIVE  o PROM/s  h SHARE  p PROM%  y YOUNG%  g AGE  t TOTAL  n name",
+		"  a ALLOC/s l LIVE o PROM/s h SHARE p PROM% y YOUNG% g AGE t TOTAL n name",
 		"Filter",
 		"  /            part of the name of a function anywhere on the stack",
 		"  d            a domain, that allocated; nothing: all",

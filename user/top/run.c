@@ -115,13 +115,13 @@ static void change_rate(struct run *r, double rate)
 
 static void follow_program(struct run *r)
 {
-	const struct facts_counts counts = window__counts(&r->model.window);
-	double seconds = window__seconds(&r->model.window), better;
+	struct facts_counts added;
+	double seconds = window__counted(&r->model.window, &added), better;
 
-	if (!r->is_rate_auto || !r->facts.has_counts || !r->source->has_rate || seconds <= 0)
+	if (!r->is_rate_auto || !r->source->has_rate || seconds <= 0)
 		return;
 	better = rate__better(r->facts.rate,
-			      (double)(counts.minor_words + counts.direct_words) / seconds);
+			      (double)(added.minor_words + added.direct_words) / seconds);
 	/* If it cannot be, the rate is as good as any. */
 	if (better > 0 && r->source->ops->set_rate(r->source, better, &r->remark))
 		r->is_rate_auto = false;

@@ -55,13 +55,15 @@ static size_t at_most(size_t n, size_t max)
 
 void view__settle(struct view *v, const struct view_bounds *b)
 {
+	size_t page = b->page ? b->page : 1;
+
 	v->selected = at_most(v->selected, b->n_rows ? b->n_rows - 1 : 0);
-	v->first = at_most(v->first, b->n_lines > b->page ? b->n_lines - b->page : 0);
+	v->first = at_most(v->first, b->n_lines > page ? b->n_lines - page : 0);
 	if (v->top > v->selected)
 		v->top = v->selected;
-	if (b->page && v->selected >= v->top + b->page)
-		v->top = v->selected - b->page + 1;
-	v->top = at_most(v->top, b->n_rows > b->page ? b->n_rows - b->page : 0);
+	if (v->selected >= v->top + page)
+		v->top = v->selected - page + 1;
+	v->top = at_most(v->top, b->n_rows > page ? b->n_rows - page : 0);
 }
 
 /* Move n of `count` by a key; false: the key is none that moves. */

@@ -3,6 +3,7 @@
 #include "user/top/window.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,9 @@
 #include <uthash.h>
 
 #define PLACES (WINDOW_STEPS + 1)
+
+/* Counters that change are told within so many seconds; that they do not, is not told. */
+#define COUNTERS_S 2.0
 
 /* What a cell had at the last refreshes. */
 struct window_cell {
@@ -137,21 +141,27 @@ double window__seconds(const struct window *w)
 	return (double)(w->times_ns[latest(w)] - w->times_ns[earliest(w)]) / 1e9;
 }
 
-struct facts_counts window__counts(const struct window *w)
+double window__counted(const struct window *w, struct facts_counts *added)
 {
 	struct facts_counts now, before;
+	double told_s, idle_s = window__seconds(w) - COUNTERS_S;
 
 	if (w->n_steps < 2)
-		return (struct facts_counts){ 0 };
+		return 0;
 	now = w->counts[latest(w)];
 	before = w->counts[earliest(w)];
-	return (struct facts_counts){
+	if (!before.time_ns)
+		return 0;
+	*added = (struct facts_counts){
 		.minor_words = now.minor_words - before.minor_words,
 		.promoted_words = now.promoted_words - before.promoted_words,
 		.direct_words = now.direct_words - before.direct_words,
 		.minor_collections = now.minor_collections - before.minor_collections,
 		.major_collections = now.major_collections - before.major_collections,
 	};
+	/* Between the times when they were read, which are not those of the refreshes. */
+	told_s = (double)(now.time_ns - before.time_ns) / 1e9;
+	return fmax(fmax(told_s, idle_s), 0);
 }
 
 size_t window__cells(const struct window *w, struct heap_cell *const **out)

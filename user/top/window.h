@@ -44,8 +44,11 @@ void window__restart(struct window *w);
 /* Its length; 0 before the second refresh. */
 double window__seconds(const struct window *w);
 
-/* What the counters counted in it. */
-struct facts_counts window__counts(const struct window *w);
+/*
+ * What the counters counted in it: sets *added, and returns the seconds in which. 0: they
+ * have not been told often enough to say.
+ */
+double window__counted(const struct window *w, struct facts_counts *added);
 
 /*
  * The cells that have something in the window, with that in .tally.allocated and
