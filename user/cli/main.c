@@ -25,7 +25,7 @@ static const struct {
 	{ "rate", cmd_rate, "sample at another rate" },
 	{ "status", cmd_status, "the profiles of the daemon" },
 	{ "follow", cmd_follow, "write the records of a profile as they come" },
-	{ "export", cmd_export, "make other formats from a raw capture" },
+	{ "export", cmd_export, "make what other tools read from a capture" },
 	{ "version", cmd_version, "versions, and what this kernel offers" },
 };
 
