@@ -68,13 +68,13 @@ load daemon_helpers
   local code status
   for code in 0 7; do
     status=0
-    "$HEAPSONDE" record --socket "$HEAPSONDE_SOCKET" -r 2^-10 -o code.jsonl -- "$TESTS_BUILD/lists" 1000 \
+    "$HEAPSONDE" record --socket "$HEAPSONDE_SOCKET" -r 2^-10 --force -o code.jsonl -- "$TESTS_BUILD/lists" 1000 \
       --exit "$code" >code.out 2>code.err || status=$?
     ((status == code))
     in_order code
   done
   status=0
-  "$HEAPSONDE" record --socket "$HEAPSONDE_SOCKET" -r 2^-10 -o code.jsonl -- "$TESTS_BUILD/lists" 100000 \
+  "$HEAPSONDE" record --socket "$HEAPSONDE_SOCKET" -r 2^-10 --force -o code.jsonl -- "$TESTS_BUILD/lists" 100000 \
     --crash >code.out 2>code.err || status=$?
   ((status == 139))
   in_order code
