@@ -151,6 +151,23 @@ load daemon_helpers
   nothing_attached "$other_pid"
 }
 
+@test "stat --socket ends well with its target, though it asks all the time" {
+  start_daemon
+  local i stat
+  for i in 1 2 3 4 5; do
+    start_target "target$i" busy
+    local pid=target${i}_pid
+    "$HEAPSONDE" stat --socket "$HEAPSONDE_SOCKET" -p "${!pid}" 0.001 >stat.out 2>stat.err 3>&- &
+    stat=$!
+    children+=("$stat")
+    wait_until "stat to print" grep -q ' alive ' stat.out
+    tell "target$i" stop
+    ended_with 0 "${!pid}" "target$i.err"
+    ended_with 0 "$stat" stat.err
+    [[ ! -s stat.err ]]
+  done
+}
+
 # ---- the daemon ---------------------------------------------------------------------------
 
 @test "the daemon by hand: ready when it says so, one for a socket, SIGTERM ends it well" {
