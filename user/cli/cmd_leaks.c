@@ -14,18 +14,21 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-/* Read the capture once more, up to the middle; *half stays zeroed where that cannot be. */
+/* Read the capture once more, up to the middle; *half stays zeroed where that cannot be. What
+ * survives changes as cycles end, so the middle is that of the time from the first end of a
+ * cycle to the last. */
 static int read_half(const struct report_args *args, const struct recording *rec,
 		     struct recording *half, struct hs_error *err)
 {
 	struct report_args quiet = *args;
-	double length_s = (double)(rec->end_ns - rec->begin_ns) / 1e9;
+	uint64_t middle_ns = report__middle_ns(rec);
 
 	/* A pipe can be read once. */
-	if (!strcmp(args->captures[0], "-") || length_s <= 0)
+	if (!strcmp(args->captures[0], "-") || middle_ns <= rec->begin_ns)
 		return 0;
 	quiet.is_quiet = true;
-	return report_args__read(&quiet, args->captures[0], length_s / 2, false, half, err);
+	return report_args__read(&quiet, args->captures[0],
+				 (double)(middle_ns - rec->begin_ns) / 1e9, false, half, err);
 }
 
 int cmd_leaks(int argc, char **argv)

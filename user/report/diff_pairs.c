@@ -166,6 +166,10 @@ static int by_weight(const void *left, const void *right, void *ctx)
 
 	if (a->is_significant != b->is_significant)
 		return a->is_significant ? -1 : 1;
+	if (x == y) {
+		x = a->a.words + a->b.words;
+		y = b->a.words + b->b.words;
+	}
 	if (x != y)
 		return x > y ? -1 : 1;
 	return strcmp(rows__label(a->row, *by, text_a, sizeof(text_a)),
