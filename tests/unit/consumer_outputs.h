@@ -72,7 +72,7 @@ static inline void expect_no_threads(void)
 
 /* ---- consumers and what they are told ---- */
 
-static inline struct sink *new_consumer(int fd, enum consumer_format format)
+static inline struct sink *new_consumer(int fd, enum sink_format format)
 {
 	struct sink *s;
 

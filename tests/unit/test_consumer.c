@@ -10,12 +10,12 @@
 
 static int new_jsonl(struct sink **out, int fd)
 {
-	return consumer__new(out, fd, CONSUMER_JSONL, QUEUE);
+	return consumer__new(out, fd, SINK_JSONL, QUEUE);
 }
 
 static int new_raw(struct sink **out, int fd)
 {
-	return consumer__new(out, fd, CONSUMER_RAW, QUEUE);
+	return consumer__new(out, fd, SINK_RAW, QUEUE);
 }
 
 static int sink_done; /* the eventfd of the consumer that record_through made */
@@ -78,7 +78,7 @@ static void writes_to_any_descriptor(void **state)
 	(void)state;
 	for (int kind = 0; kind < 4; kind++) {
 		struct text t = { NULL };
-		struct tally got;
+		struct line_tally got;
 		int fds[2], writer;
 		struct sink *s;
 
@@ -89,7 +89,7 @@ static void writes_to_any_descriptor(void **state)
 		writer = kind < 2 ? fds[1] : fds[0];
 		if (kind % 2)
 			assert_int_equal(fcntl(writer, F_SETFL, O_NONBLOCK), 0);
-		s = new_consumer(dup(writer), CONSUMER_JSONL);
+		s = new_consumer(dup(writer), SINK_JSONL);
 		for (uint64_t id = 1; id <= 4000; id++)
 			send_alloc(s, id, 0);
 		drain(s, kind < 2 ? fds[0] : fds[1], &t);
@@ -118,7 +118,7 @@ static void flushes(void **state)
 
 	(void)state;
 	assert_int_equal(pipe(fds), 0);
-	s = new_consumer(fds[1], CONSUMER_JSONL);
+	s = new_consumer(fds[1], SINK_JSONL);
 	send_alloc(s, 1, 0);
 	assert_true(consumer__queued(s) > 0);
 	assert_int_equal(consumer__written(s), 0);

@@ -16,7 +16,7 @@ struct joiners {
 
 static void join(struct joiners *j)
 {
-	static const enum consumer_format formats[] = { CONSUMER_JSONL, CONSUMER_RAW };
+	static const enum sink_format formats[] = { SINK_JSONL, SINK_RAW };
 
 	for (int i = 0; i < 2; i++) {
 		j->fds[i] = new_memfd();
@@ -196,7 +196,7 @@ static void explains_hashes(void **state)
 {
 	static const uint32_t expected[] = { 1, 1, 2, 2, 1 };
 	int fd = new_memfd();
-	struct sink *s = new_consumer(dup(fd), CONSUMER_RAW);
+	struct sink *s = new_consumer(dup(fd), SINK_RAW);
 	json_t *lines;
 	struct text t;
 	char *text;

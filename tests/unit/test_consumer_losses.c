@@ -9,13 +9,13 @@ static void leaves_out_and_counts(void **state)
 {
 	struct text t = { NULL };
 	uint64_t n_sent = 0, dropped;
-	struct tally got;
+	struct line_tally got;
 	struct sink *s;
 	int fds[2];
 
 	(void)state;
 	assert_int_equal(pipe(fds), 0);
-	s = new_consumer(fds[1], CONSUMER_JSONL);
+	s = new_consumer(fds[1], SINK_JSONL);
 	/* Nobody reads; new stacks come all the time. */
 	for (uint32_t i = 0; i < 40000; i++) {
 		uint32_t stack = i / 200 % STACKS + 1;
@@ -67,13 +67,13 @@ static void tells_losses_seldom(void **state)
 {
 	struct text t = { NULL };
 	uint64_t n_sent = 0;
-	struct tally got;
+	struct line_tally got;
 	struct sink *s;
 	int fds[2];
 
 	(void)state;
 	assert_int_equal(pipe(fds), 0);
-	s = new_consumer(fds[1], CONSUMER_JSONL);
+	s = new_consumer(fds[1], SINK_JSONL);
 	for (int i = 0; i < 2000; i++) {
 		for (uint32_t k = 0; k < 50; k++)
 			send_alloc(s, ++n_sent, k + 1);
@@ -125,14 +125,14 @@ static uint64_t fill_with_json(struct sink *s)
 static void gives_up_the_least_first(void **state)
 {
 	struct text t = { NULL };
-	struct tally got;
+	struct line_tally got;
 	uint64_t n_sent;
 	struct sink *s;
 	int fds[2];
 
 	(void)state;
 	assert_int_equal(pipe(fds), 0);
-	s = new_consumer(fds[1], CONSUMER_JSONL);
+	s = new_consumer(fds[1], SINK_JSONL);
 	n_sent = fill_with_allocs(s);
 	expect_queued(s, QUEUE / 4 * 3);
 	send_dealloc(s, 1);
@@ -184,14 +184,14 @@ static void expect_full(int fd)
 static void tells_rates_late(void **state)
 {
 	struct text t = { NULL };
-	struct tally got;
+	struct line_tally got;
 	union record r;
 	struct sink *s;
 	int fds[2];
 
 	(void)state;
 	assert_int_equal(pipe(fds), 0);
-	s = new_consumer(dup(fds[1]), CONSUMER_JSONL);
+	s = new_consumer(dup(fds[1]), SINK_JSONL);
 	fill_with_allocs(s);
 	fill_with_deallocs(s);
 	expect_full(fds[1]);
@@ -230,13 +230,13 @@ static void tells_rates_late(void **state)
 static void tells_the_last_loss(void **state)
 {
 	struct text t = { NULL };
-	struct tally got;
+	struct line_tally got;
 	struct sink *s;
 	int fds[2];
 
 	(void)state;
 	assert_int_equal(pipe(fds), 0);
-	s = new_consumer(fds[1], CONSUMER_JSONL);
+	s = new_consumer(fds[1], SINK_JSONL);
 	fill_with_allocs(s);
 	finish(s, fds[0], &t);
 	got = tally(&t);
@@ -254,7 +254,7 @@ static void holds_long_summaries(void **state)
 {
 	json_t *object = summary(), *domains = json_array();
 	struct text t = { NULL };
-	struct tally got;
+	struct line_tally got;
 	struct sink *s;
 	int fds[2];
 
@@ -263,7 +263,7 @@ static void holds_long_summaries(void **state)
 		json_array_append_new(domains, json_integer(1000000000 + i));
 	json_object_set_new(object, "domains", domains);
 	assert_int_equal(pipe(fds), 0);
-	s = new_consumer(fds[1], CONSUMER_JSONL);
+	s = new_consumer(fds[1], SINK_JSONL);
 	fill_with_allocs(s);
 	send_json(s, object);
 	assert_true(consumer__queued(s) > 2 * QUEUE);

@@ -40,7 +40,7 @@ static void survives_closed_readers(void **state)
 			assert_int_equal(pipe(fds), 0);
 		else
 			assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
-		s = new_consumer(fds[1], kind % 2 ? CONSUMER_RAW : CONSUMER_JSONL);
+		s = new_consumer(fds[1], kind % 2 ? SINK_RAW : SINK_JSONL);
 		send_alloc(s, 1, 1);
 		flush(s);
 		expect_ready(fds[0], POLLIN);
@@ -66,7 +66,7 @@ static void survives_closed_readers(void **state)
 
 static void refuses_bad_descriptors(void **state)
 {
-	struct sink *s = new_consumer(-1, CONSUMER_JSONL);
+	struct sink *s = new_consumer(-1, SINK_JSONL);
 	int fds[2];
 
 	(void)state;
@@ -75,7 +75,7 @@ static void refuses_bad_descriptors(void **state)
 	sink__free(s);
 	/* The wrong end of a pipe is not written to, though it could be opened again. */
 	assert_int_equal(pipe(fds), 0);
-	s = new_consumer(dup(fds[0]), CONSUMER_JSONL);
+	s = new_consumer(dup(fds[0]), SINK_JSONL);
 	send_until_error(s);
 	assert_int_equal(consumer__error(s), -EBADF);
 	assert_false(is_ready(fds[0]));
@@ -97,7 +97,7 @@ static void mount_small(char *path)
 static void leaves_whole_lines_on_a_full_disk(void **state)
 {
 	char path[] = "/tmp/heapsonde-test.XXXXXX", name[64], *replayed;
-	struct tally got;
+	struct line_tally got;
 	struct text t;
 	struct sink *s;
 	int fd;
@@ -108,7 +108,7 @@ static void leaves_whole_lines_on_a_full_disk(void **state)
 	mount_small(path);
 	snprintf(name, sizeof(name), "%s/out", path);
 	fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	s = new_consumer(dup(fd), CONSUMER_JSONL);
+	s = new_consumer(dup(fd), SINK_JSONL);
 	send_until_error(s);
 	assert_int_equal(consumer__error(s), -ENOSPC);
 	t = finish_file(s, fd);
@@ -123,7 +123,7 @@ static void leaves_whole_lines_on_a_full_disk(void **state)
 
 	assert_int_equal(ftruncate(fd, 0), 0);
 	lseek(fd, 0, SEEK_SET);
-	s = new_consumer(dup(fd), CONSUMER_RAW);
+	s = new_consumer(dup(fd), SINK_RAW);
 	send_until_error(s);
 	assert_int_equal(consumer__error(s), -ENOSPC);
 	t = finish_file(s, fd);
@@ -157,7 +157,7 @@ static void cuts_its_own_only(void **state)
 		unlink(path);
 		assert_int_equal(write(fd, "no newline yet", 14), 14);
 		assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-		s = new_consumer(file, CONSUMER_JSONL);
+		s = new_consumer(file, SINK_JSONL);
 		for (uint64_t id = 1; id <= 10; id++)
 			send_alloc(s, id, 0);
 		done = consumer__finish(s);
@@ -200,7 +200,7 @@ static void cuts_ends_only(void **state)
 	assert_int_equal(write(fd, old, sizeof(old)), sizeof(old));
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	lseek(fd, 0, SEEK_SET);
-	s = new_consumer(dup(fd), CONSUMER_JSONL);
+	s = new_consumer(dup(fd), SINK_JSONL);
 	for (uint64_t id = 1; id <= 10; id++)
 		send_alloc(s, id, 0);
 	expect_ready(consumer__finish(s), POLLIN);
@@ -221,9 +221,9 @@ static void is_given_up_between_lines(void **state)
 	(void)state;
 	for (int round = 0; round < 100; round++) {
 		int fd = new_memfd();
-		struct sink *s = new_consumer(dup(fd), CONSUMER_JSONL);
+		struct sink *s = new_consumer(dup(fd), SINK_JSONL);
 		struct text t = { NULL };
-		struct tally got;
+		struct line_tally got;
 
 		for (uint64_t id = 1; id <= (uint64_t)(20 * round); id++)
 			send_alloc(s, id, (uint32_t)(id % STACKS));
@@ -254,7 +254,7 @@ static void gives_up_pipes_and_sockets(void **state)
 			assert_int_equal(pipe(fds), 0);
 		else
 			assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
-		s = new_consumer(fds[1], CONSUMER_JSONL);
+		s = new_consumer(fds[1], SINK_JSONL);
 		fill_with_allocs(s);
 		while (!consumer__written(s))
 			sleep_ms(1);
@@ -284,7 +284,7 @@ static void leaves_stuck_threads_behind(void **state)
 	assert_int_equal(grantpt(master) || unlockpt(master), 0);
 	slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
 	assert_true(slave >= 0);
-	s = new_consumer(slave, CONSUMER_JSONL);
+	s = new_consumer(slave, SINK_JSONL);
 	fill_with_allocs(s);
 	expect_ready(master, POLLIN);
 	done = consumer__finish(s);
@@ -310,7 +310,7 @@ static void blocks_signals(void **state)
 
 	(void)state;
 	assert_int_equal(pipe(fds), 0);
-	s = new_consumer(fds[1], CONSUMER_JSONL);
+	s = new_consumer(fds[1], SINK_JSONL);
 	assert_int_equal(other_threads(&tid, 1), 1);
 	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
 	f = fopen(path, "re");

@@ -35,7 +35,7 @@ static void has_defaults(void **state)
 	assert_int_equal(o.pid, 42);
 	assert_null(o.command);
 	assert_null(o.output);
-	assert_false(o.is_raw);
+	assert_int_equal(o.format, SINK_JSONL);
 	assert_int_equal(o.top, 0);
 	assert_null(o.socket);
 	assert_true(o.duration_s == 0);
@@ -72,7 +72,7 @@ static void takes_every_option(void **state)
 	assert_int_equal(o.profile.attach.stack_depth, 1024);
 	assert_true(o.duration_s == 2.5);
 	assert_string_equal(o.output, "/tmp/x");
-	assert_true(o.is_raw);
+	assert_int_equal(o.format, SINK_RAW);
 	assert_int_equal(o.top, 12);
 	assert_int_equal(o.profile.attach.ring_bytes, 1 << 20);
 	assert_int_equal(o.profile.attach.max_blocks, 1000);
@@ -81,7 +81,7 @@ static void takes_every_option(void **state)
 
 	PARSE(&o, "-p7", "--stack-depth=0", "--format=jsonl", "--ring-size=5000");
 	assert_int_equal(o.profile.attach.stack_depth, 0);
-	assert_false(o.is_raw);
+	assert_int_equal(o.format, SINK_JSONL);
 	assert_int_equal(o.profile.attach.ring_bytes, 8192);
 	record_options__deinit(&o);
 	PARSE(&o, "-p7", "--ring-size=1", "--rate=0.00037");
@@ -129,6 +129,11 @@ static void selects_sizes(void **state)
 		{ "minor,size=2-3,alloc", 2, 3 },
 		{ "minor", 0, 0 },
 		{ "size=18014398509481983-", 18014398509481983, 0 },
+		{ "size=4k-", 4096, 0 },
+		{ "size=512-2K", 512, 2048 },
+		{ "size=1k-1M", 1024, 1048576 },
+		{ "size=-8G", 0, 8589934592 },
+		{ "size=17179869183M-", 17179869183ull << 20, 0 },
 	};
 	struct record_options o;
 
@@ -229,7 +234,7 @@ static void leaves_the_command_alone(void **state)
 	PARSE(&o, "-o", "x", "CMD", "-p", "3", "--format=raw");
 	expect_command(o.command, COMMAND("CMD", "-p", "3", "--format=raw"));
 	assert_string_equal(o.output, "x");
-	assert_false(o.is_raw);
+	assert_int_equal(o.format, SINK_JSONL);
 	PARSE(&o, "--", "-strange");
 	expect_command(o.command, COMMAND("-strange"));
 	PARSE(&o, "CMD", "");
@@ -324,11 +329,15 @@ static void refuses_with_status_2(void **state)
 		{ { "-p7", "--track=size=1-2-3", NULL }, "unknown kinds" },
 		{ { "-p7", "--track=size=+1", NULL }, "unknown kinds" },
 		{ { "-p7", "--track=size=2x", NULL }, "unknown kinds" },
+		{ { "-p7", "--track=size=k", NULL }, "unknown kinds" },
+		{ { "-p7", "--track=size=4kk", NULL }, "unknown kinds" },
+		{ { "-p7", "--track=size=2k-1k", NULL }, "unknown kinds" },
+		{ { "-p7", "--track=size=17179869184M-", NULL }, "unknown kinds" },
 		{ { "-p7", "--track=size=1-,size=-2", NULL }, "unknown kinds" },
 		{ { "-p7", "--track=size=18014398509481984-", NULL }, "unknown kinds" },
 		{ { "-p7", "--duration=0", NULL }, "duration" },
 		{ { "-p7", "--duration=1d", NULL }, "1d" },
-		{ { "-p7", "--format=xml", NULL }, "jsonl or raw, not xml" },
+		{ { "-p7", "--format=xml", NULL }, "jsonl, hsd or raw, not xml" },
 		{ { "-p7", "--top=0", NULL }, "number of sites" },
 		{ { "-p7", "--ring-size=2G", NULL }, "up to 1G" },
 		{ { "-p7", "--ring-size=0", NULL }, "ring buffer size" },

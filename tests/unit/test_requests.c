@@ -65,7 +65,7 @@ static void has_defaults(void **state)
 	assert_false(a->counters_only);
 	assert_null(a->domains);
 	assert_string_equal(r.options.track, "all");
-	assert_int_equal(r.format, CONSUMER_JSONL);
+	assert_int_equal(r.format, SINK_JSONL);
 	assert_false(r.bound);
 	assert_int_equal(r.top, 0);
 	request__deinit(&r);
@@ -92,7 +92,7 @@ static void takes_all_members(void **state)
 	assert_int_equal(a->stack_depth, 1024);
 	assert_false(a->lifetimes);
 	assert_int_equal(a->heaps, 1 << HS_HEAP_MAJOR);
-	assert_int_equal(r.format, CONSUMER_RAW);
+	assert_int_equal(r.format, SINK_RAW);
 	assert_int_equal(a->ring_bytes, 4096);
 	assert_int_equal(a->max_blocks, 1);
 	assert_int_equal(a->max_stacks, 4194304);

@@ -5,7 +5,6 @@
 #include <argp.h>
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <pwd.h>
 #include <signal.h>
@@ -16,6 +15,8 @@
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+
+#include "user/cli/common_args.h"
 
 #define MAX_SECONDS (366.0 * 24 * 3600)
 
@@ -93,13 +94,6 @@ double cli__argp_seconds(const struct argp_state *state, const char *arg)
 	return seconds;
 }
 
-bool cli__argp_is_raw(const struct argp_state *state, const char *arg)
-{
-	if (strcmp(arg, "jsonl") && strcmp(arg, "raw"))
-		cli__argp_error(state, "the format is jsonl or raw, not %s", arg);
-	return !strcmp(arg, "raw");
-}
-
 static error_t parse_json_only(int key, char *arg, struct argp_state *state)
 {
 	bool *json = state->input;
@@ -128,21 +122,7 @@ int cli__parse_json_only(int argc, char **argv, const char *doc, const char *jso
 	const struct argp argp = { .options = options, .parser = parse_json_only, .doc = doc };
 
 	cli__init();
-	return argp_parse(&argp, argc, argv, 0, NULL, json) ? CLI_EXIT_USAGE : 0;
-}
-
-int cli__open_output(const char *path, struct hs_error *err)
-{
-	int fd;
-
-	if (path)
-		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	else
-		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (fd < 0)
-		return hs_error__set(err, -errno, "cannot open %s: %s",
-				     path ? path : "standard output", strerror(errno));
-	return fd;
+	return common_args__parse(&argp, argc, argv, 0, json) ? CLI_EXIT_USAGE : 0;
 }
 
 int cli__open_signals(struct hs_error *err)

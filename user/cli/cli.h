@@ -32,6 +32,7 @@ int cmd_diff(int argc, char **argv);
 int cmd_leaks(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_timeline(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_daemon(int argc, char **argv);
 int cmd_start(int argc, char **argv);
 int cmd_stop(int argc, char **argv);
@@ -72,9 +73,8 @@ int cli__argp_pid(const struct argp_state *state, const char *arg);
 /* The number of a profile, as an argument; likewise. */
 int cli__argp_profile(const struct argp_state *state, const char *arg);
 
-/* A duration in seconds, and the format of an output: is it raw? Likewise. */
+/* A duration in seconds, likewise. */
 double cli__argp_seconds(const struct argp_state *state, const char *arg);
-bool cli__argp_is_raw(const struct argp_state *state, const char *arg);
 
 /* The option --socket, of all commands that talk to the daemon; with user/client. */
 #define CLI_OPT_SOCKET 0x200
@@ -87,12 +87,6 @@ bool cli__argp_is_raw(const struct argp_state *state, const char *arg);
  * message.
  */
 int cli__parse_json_only(int argc, char **argv, const char *doc, const char *json_help, bool *json);
-
-/*
- * Open an output file for writing, emptied if it exists; path NULL: a duplicate of
- * standard output. Returns the descriptor, or a negative errno with a text.
- */
-int cli__open_output(const char *path, struct hs_error *err);
 
 /*
  * From now on SIGINT, SIGTERM and SIGHUP are read from a descriptor, so that they

@@ -1,27 +1,68 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * heapsonde export: make other formats from a raw capture, without root and
- * without the target.
+ * heapsonde export: make what other tools read from a capture, without root and without
+ * the target.
+ *
+ * In:   a capture; the name of a format (user/export).
+ * Out:  a file that is whole, or none; or standard output.
  */
 #include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "user/cli/cli.h"
-#include "user/collect/capture.h"
-#include "user/track/pipeline.h"
+#include "user/cli/common_args.h"
+#include "user/cli/output_file.h"
+#include "user/cli/progress.h"
+#include "user/collect/replay.h"
+#include "user/common/say.h"
+#include "user/export/export.h"
+
+enum { OPT_CTF_VERSION = 256, OPT_METRIC };
 
 struct options {
 	const char *input;
 	const char *output; /* NULL: stdout */
+	const struct exporter *exporter;
+	struct export_options export;
+	bool force;
 };
 
 static const struct argp_option option_list[] = {
-	{ "to", 't', "FORMAT", 0, "The format to make: jsonl (default)", 0 },
+	{ "to", 't', "FORMAT", 0, "The format to make (default jsonl); see below", 0 },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output (-)", 0 },
+	{ "force", OUTPUT_OPT_FORCE, NULL, 0, OUTPUT_FORCE_HELP, 0 },
+	{ "ctf-version", OPT_CTF_VERSION, "N", 0,
+	  "Of --to ctf: 2 (default), or 3, which keeps the domains", 0 },
+	{ "metric", OPT_METRIC, "METRIC", 0,
+	  "What formats show that show one figure: alloc (default), live, promoted, survivors", 0 },
 	{ 0 },
 };
+
+static const struct exporter *find_exporter(const struct argp_state *state, const char *name)
+{
+	const struct exporter *found = exporter__find(name);
+	char names[256] = "";
+
+	for (const struct exporter *const *e = exporters; !found && *e; e++) {
+		size_t n = strlen(names);
+
+		snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "", (*e)->name);
+	}
+	if (!found)
+		cli__argp_error(state, "unknown format %s (there are: %s)", name, names);
+	return found;
+}
+
+static void check(const struct options *o, const struct argp_state *state)
+{
+	if (!o->input)
+		cli__argp_error(state, "which capture?");
+	if (o->exporter->is_binary && !o->output && isatty(STDOUT_FILENO))
+		cli__argp_error(state, "%s is not for a terminal: give -o FILE", o->exporter->name);
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -32,94 +73,149 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		cli__argp_one_line(state);
 		return 0;
 	case 't':
-		if (strcmp(arg, "jsonl"))
-			cli__argp_error(state, "unknown format %s (there is jsonl)", arg);
+		o->exporter = find_exporter(state, arg);
 		return 0;
 	case 'o':
 		o->output = strcmp(arg, "-") ? arg : NULL;
+		return 0;
+	case OUTPUT_OPT_FORCE:
+		o->force = true;
+		return 0;
+	case OPT_CTF_VERSION:
+		if (cli__parse_positive(arg, 3, &o->export.ctf_version) ||
+		    o->export.ctf_version < 2)
+			cli__argp_error(state, "the version of CTF is 2 or 3, not %s", arg);
+		return 0;
+	case OPT_METRIC:
+		if (rows__parse_metric(arg, &o->export.metric))
+			cli__argp_error(state,
+					"the metric is alloc, live, promoted or survivors, not %s",
+					arg);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->input)
 			cli__argp_error(state, "one capture at a time");
 		o->input = arg;
 		return 0;
-	case ARGP_KEY_NO_ARGS:
-		cli__argp_error(state, "which capture?");
+	case ARGP_KEY_END:
+		check(o, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-/* From an open capture to an open sink. */
-static int convert(FILE *in, const char *name, struct sink *sink, struct symbolizer *symbolizer,
-		   bool *is_cut, struct hs_error *err)
+/* The formats, for --help; the text is argp's to free. */
+static char *list_formats(int key, const char *text, void *input)
 {
-	struct capture_reader reader = { .json = pipeline__json,
-					 .event = pipeline__event,
-					 .symbolizer = symbolizer };
-	struct hs_error read_err = { "" };
-	struct pipeline pipeline;
-	int ret = pipeline__init(&pipeline, symbolizer, sink, 0, false);
+	char *list = NULL;
+	size_t size;
+	FILE *f;
 
-	if (ret)
-		return hs_error__set(err, ret, "out of memory");
-	reader.ctx = &pipeline;
-	ret = capture__read(in, &reader, &read_err);
-	if (ret && read_err.text[0])
-		hs_error__set(err, ret, "%s: %s", name, read_err.text);
-	if (!ret)
-		ret = sink->ops->flush(sink);
-	if (ret && !read_err.text[0])
-		hs_error__set(err, ret, "cannot write the output: %s", strerror(-ret));
-	*is_cut = reader.is_cut;
-	pipeline__deinit(&pipeline);
+	(void)input;
+	if (key != ARGP_KEY_HELP_POST_DOC)
+		return (char *)text;
+	f = open_memstream(&list, &size);
+	if (!f)
+		return (char *)text;
+	fputs("Formats:\n", f);
+	for (const struct exporter *const *e = exporters; *e; e++)
+		fprintf(f, "\n  %-12s %s", (*e)->name, (*e)->about);
+	fclose(f);
+	return list;
+}
+
+static int write_error(int code, struct hs_error *err)
+{
+	return hs_error__set(err, code, "cannot write the output: %s", strerror(-code));
+}
+
+static int run_replay(struct replay *r, const struct options *o, struct hs_error *err)
+{
+	struct progress progress;
+	int ret;
+
+	progress__begin(&progress, o->exporter->name, !say__is_on(SAY_NOTES));
+	r->progress = progress__step;
+	r->progress_ctx = &progress;
+	ret = replay__run(r, err);
+	progress__end(&progress);
 	return ret;
 }
 
-static int open_sink(const struct options *o, struct sink **sink, struct hs_error *err)
+/* Event by event; f is taken over. */
+static int stream(struct replay *r, const struct options *o, FILE *f, struct hs_error *err)
 {
-	int fd = cli__open_output(o->output, err), ret;
+	int ret = o->exporter->open(&r->sink, f, &o->export);
 
-	if (fd < 0)
-		return fd;
-	ret = jsonl_sink__new(sink, fd);
-	return ret ? hs_error__set(err, ret, "cannot write: %s", strerror(-ret)) : 0;
+	if (ret)
+		return write_error(ret, err);
+	ret = run_replay(r, o, err);
+	sink__free(r->sink);
+	r->sink = NULL;
+	return ret;
+}
+
+/* All at once; f is taken over. */
+static int write_whole(struct replay *r, const struct options *o, FILE *f, struct hs_error *err)
+{
+	static const struct heap_options heap_options = { .want_timeline = true };
+	int ret;
+
+	r->heap_options = &heap_options;
+	ret = run_replay(r, o, err);
+	if (!ret)
+		ret = o->exporter->write(f, r, &o->export, err);
+	errno = 0;
+	if (!ret && (fflush(f) || ferror(f)))
+		ret = write_error(errno ? -errno : -EIO, err);
+	if (fclose(f) && !ret)
+		ret = write_error(-errno, err);
+	return ret;
+}
+
+static int export(struct replay *r, const struct options *o, struct hs_error *err)
+{
+	struct output_file file;
+	FILE *f;
+	int ret = output_file__open(&file, o->output, OUTPUT_WHOLE | (o->force ? OUTPUT_FORCE : 0),
+				    err);
+
+	if (!ret) {
+		f = output_file__take_stream(&file, err);
+		if (!f)
+			ret = -ENOMEM;
+		else
+			ret = (o->exporter->open ? stream : write_whole)(r, o, f, err);
+	}
+	if (!ret)
+		ret = output_file__keep(&file, err);
+	output_file__drop(&file);
+	return ret;
 }
 
 int cmd_export(int argc, char **argv)
 {
-	static const struct argp argp = { option_list, parse,
-					  "CAPTURE",   "Make other formats from a raw capture.",
-					  NULL,        NULL,
+	static const struct argp argp = { option_list,
+					  parse,
+					  "CAPTURE",
+					  "Make what other tools read from a capture (- is "
+					  "standard input).\v",
+					  NULL,
+					  list_formats,
 					  NULL };
-	struct symbolizer *symbolizer = NULL;
-	struct options o = { 0 };
-	struct sink *sink = NULL;
-	bool is_cut = false;
+	struct options o = { .exporter = &export_jsonl, .export.ctf_version = 2 };
+	struct replay r = { 0 };
 	struct hs_error err;
-	FILE *in;
-	int ret;
+	int status = 0;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
+	if (common_args__parse(&argp, argc, argv, 0, &o))
 		return CLI_EXIT_USAGE;
-	in = fopen(o.input, "re");
-	if (!in) {
-		hs_error__set(&err, -errno, "cannot open %s: %s", o.input, strerror(errno));
-		return cli__die(&err);
-	}
-	ret = open_sink(&o, &sink, &err);
-	if (!ret && symbolizer__new_empty(&symbolizer))
-		ret = hs_error__set(&err, -ENOMEM, "out of memory");
-	if (!ret)
-		ret = convert(in, o.input, sink, symbolizer, &is_cut, &err);
-	sink__free(sink);
-	symbolizer__free(symbolizer);
-	fclose(in);
-	if (ret)
-		return cli__die(&err);
-	if (is_cut)
-		fprintf(stderr, "heapsonde: %s was cut off; everything up to there is exported\n",
-			o.input);
-	return 0;
+	r.path = o.export.input = o.input;
+	if (export(&r, &o, &err))
+		status = cli__die(&err);
+	else if (r.is_cut)
+		say__note("%s was cut off; everything up to there is exported", o.input);
+	replay__deinit(&r);
+	return status;
 }

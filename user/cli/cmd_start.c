@@ -8,9 +8,11 @@
 #include <argp.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "user/cli/cli.h"
+#include "user/cli/common_args.h"
 #include "user/cli/output_file.h"
 #include "user/cli/profile_args.h"
 #include "user/cli/start_request.h"
@@ -25,20 +27,23 @@ struct options {
 	struct profile_args args;
 	const char *output; /* NULL: none */
 	const char *socket;
-	double duration_s; /* 0: until something else ends it */
-	bool is_raw, json;
+	double duration_s;       /* 0: until something else ends it */
+	const char *format_name; /* of --format; NULL: not given */
+	enum sink_format format;
+	bool json;
+	bool force; /* replace output */
 };
 
 static const struct argp_option option_list[] = {
 	{ NULL, 0, NULL, 0, "What to attach to:", PROFILE_ARGS_WHAT },
 	{ "pid", 'p', "PID", 0, "The process", PROFILE_ARGS_WHAT },
 	{ "socket", CLI_OPT_SOCKET, "PATH", 0, CLI_SOCKET_HELP, PROFILE_ARGS_WHAT },
-	{ "duration", OPT_DURATION, "S", 0, "Stop after this many seconds", PROFILE_ARGS_SAMPLE },
+	{ "duration", OPT_DURATION, "S", 0, "Stop after so many seconds, or as 500ms, 5m, 2h",
+	  PROFILE_ARGS_SAMPLE },
 	{ NULL, 0, NULL, 0, "Output:", PROFILE_ARGS_OUTPUT },
 	{ "output", 'o', "FILE", 0, "Write the records to FILE", PROFILE_ARGS_OUTPUT },
-	{ "format", OPT_FORMAT, "FORMAT", 0,
-	  "Of FILE: jsonl (default), or raw, a capture for `heapsonde export`",
-	  PROFILE_ARGS_OUTPUT },
+	{ "force", OUTPUT_OPT_FORCE, NULL, 0, OUTPUT_FORCE_HELP, PROFILE_ARGS_OUTPUT },
+	{ "format", OPT_FORMAT, "FORMAT", 0, "Of FILE: " OUTPUT_FORMAT_HELP, PROFILE_ARGS_OUTPUT },
 	{ "json", OPT_JSON, NULL, 0, "Print the number as a JSON object", PROFILE_ARGS_OUTPUT },
 	{ 0 },
 };
@@ -49,12 +54,13 @@ static const char doc[] =
 	"the daemon. Its records go to FILE and to those who `heapsonde follow` it. Kernel memory "
 	"is smaller by default than --help says of `record`: 2M, 65536 blocks, 8192 stacks.";
 
-static void check(const struct options *o, const struct argp_state *state)
+static void check(struct options *o, const struct argp_state *state)
 {
 	if (!o->pid)
 		cli__argp_error(state, "give -p PID");
-	if (o->is_raw && !o->output)
-		cli__argp_error(state, "a raw capture needs -o FILE");
+	o->format = output_file__argp_format(state, o->format_name, o->output);
+	if (o->format != SINK_JSONL && !o->output)
+		cli__argp_error(state, "a capture needs -o FILE");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -73,10 +79,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!strcmp(arg, "-"))
 			cli__argp_error(state, "start does not stay to write to standard output: "
 					       "use record or follow");
+		output_file__argp_check(state, arg);
 		o->output = arg;
 		return 0;
+	case OUTPUT_OPT_FORCE:
+		o->force = true;
+		return 0;
 	case OPT_FORMAT:
-		o->is_raw = cli__argp_is_raw(state, arg);
+		o->format_name = arg;
 		return 0;
 	case OPT_DURATION:
 		o->duration_s = cli__argp_seconds(state, arg);
@@ -98,12 +108,23 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static int open_file(const struct options *o, struct output_file *file, struct hs_error *err)
+{
+	char *name = NULL;
+	int ret = output_file__expand(o->output, o->pid, &name, err);
+
+	if (!ret)
+		ret = output_file__open(file, name, o->force ? OUTPUT_FORCE : 0, err);
+	free(name);
+	return ret;
+}
+
 /* Connect first, so that without a daemon no file is touched. */
 static int start(const struct options *o, json_t **answer, struct hs_error *err)
 {
 	const struct start_request request = { .pid = o->pid,
 					       .profile = &o->profile,
-					       .is_raw = o->is_raw,
+					       .format = o->format,
 					       .duration_s = o->duration_s };
 	struct output_file file = { .fd = -1 };
 	struct client client;
@@ -111,7 +132,7 @@ static int start(const struct options *o, json_t **answer, struct hs_error *err)
 	int ret = client__connect(&client, o->socket, err);
 
 	if (!ret && o->output)
-		ret = output_file__open(&file, o->output, err);
+		ret = open_file(o, &file, err);
 	if (!ret) {
 		json = start_request__json(&request);
 		ret = json ? client__ask(&client, json, file.fd, answer, err)
@@ -147,7 +168,7 @@ int cmd_start(int argc, char **argv)
 
 	profile_options__init(&o.profile);
 	o.args.options = &o.profile;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o)) {
+	if (common_args__parse(&argp, argc, argv, 0, &o)) {
 		status = CLI_EXIT_USAGE;
 	} else {
 		int ret = start(&o, &answer, &err);

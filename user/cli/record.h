@@ -15,6 +15,7 @@
 
 #include "user/attach/attach.h"
 #include "user/attach/child.h"
+#include "user/cli/output_file.h"
 #include "user/profile/profile.h"
 
 struct record_options {
@@ -22,8 +23,9 @@ struct record_options {
 	char **command; /* NULL-terminated; in argv */
 	struct profile_options profile;
 	double duration_s;  /* 0: until something else ends it */
-	const char *output; /* NULL: stdout; in argv */
-	bool is_raw;
+	const char *output; /* NULL: stdout; in argv; to be expanded (output_file.h) */
+	bool force;         /* replace it */
+	enum sink_format format;
 	int top;            /* allocation sites to print at the end; 0: none */
 	const char *socket; /* the daemon's, if it is to do it; in argv */
 };
@@ -42,6 +44,8 @@ struct session {
 	struct child *child; /* NULL with -p */
 	struct symbolizer *symbolizer;
 	struct sink *sink;
+	struct output_file file; /* until the recording has begun; then it is the sink's */
+	char *output;            /* its name, expanded; NULL: stdout */
 	struct profile *profile;
 	int signal_fd;
 	enum end_reason reason;

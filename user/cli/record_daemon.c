@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -16,12 +17,14 @@
 #include "user/cli/record_notes.h"
 #include "user/cli/start_request.h"
 #include "user/client/client.h"
+#include "user/common/say.h"
 
 struct recording {
 	const struct record_options *options;
 	struct client client;
 	struct child *child; /* NULL with -p */
 	struct output_file file;
+	char *output; /* its name, expanded; NULL: stdout */
 	int signal_fd;
 	int n_signals; /* to us, with a command */
 	bool has_begun;
@@ -116,7 +119,7 @@ static int send_start(struct recording *r, struct hs_error *err)
 	const struct profile_options profile = with_memory(&o->profile);
 	struct start_request request = { .pid = r->child ? child__pid(r->child) : o->pid,
 					 .profile = &profile,
-					 .is_raw = o->is_raw,
+					 .format = o->format,
 					 .is_bound = true,
 					 .duration_s = o->duration_s,
 					 .top = o->top };
@@ -129,6 +132,20 @@ static int send_start(struct recording *r, struct hs_error *err)
 	json_decref(json);
 	/* A daemon that would not read it all has perhaps said why. */
 	return ret == -EPIPE || ret == -ECONNRESET ? 0 : ret;
+}
+
+static int open_file(struct recording *r, struct hs_error *err)
+{
+	const struct record_options *o = r->options;
+	int ret;
+
+	if (!o->output)
+		return 0;
+	ret = output_file__expand(o->output, r->child ? child__pid(r->child) : o->pid, &r->output,
+				  err);
+	if (!ret)
+		ret = output_file__open(&r->file, r->output, o->force ? OUTPUT_FORCE : 0, err);
+	return ret;
 }
 
 static int begin(struct recording *r, struct hs_error *err)
@@ -144,14 +161,17 @@ static int begin(struct recording *r, struct hs_error *err)
 	ret = client__connect(&r->client, o->socket, err);
 	if (!ret && o->command)
 		ret = child__start(&r->child, o->command, err);
-	if (!ret && o->output)
-		ret = output_file__open(&r->file, o->output, err);
+	if (!ret)
+		ret = open_file(r, err);
 	if (!ret)
 		ret = send_start(r, err);
 	if (!ret)
 		ret = wait_line(r, &answer, err);
 	if (ret)
 		return ret;
+	say__detail("the daemon records PID %d as profile %lld",
+		    r->child ? child__pid(r->child) : o->pid,
+		    (long long)json_integer_value(json_object_get(answer, "profile")));
 	json_decref(answer);
 	r->has_begun = true;
 	if (o->output)
@@ -172,7 +192,7 @@ static int conclude(const struct recording *r, const json_t *closing, struct hs_
 	if (failed)
 		return hs_error__set(err, -EIO,
 				     "cannot write %s: %s; what was written stays readable",
-				     o->output ? o->output : "standard output", failed);
+				     r->output ? r->output : "standard output", failed);
 	if (!reason || !strcmp(reason, end_reason__text(END_ERROR)))
 		return hs_error__set(err, -EIO,
 				     "the daemon has ended the recording after an error "
@@ -232,6 +252,7 @@ int record_daemon__run(const struct record_options *o)
 		}
 	}
 	output_file__drop(&r.file);
+	free(r.output);
 	client__close(&r.client);
 	child__free(r.child);
 	if (r.signal_fd >= 0)

@@ -9,14 +9,17 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "user/cli/attach_notes.h"
 #include "user/cli/cli.h"
 #include "user/cli/record.h"
 #include "user/collect/collect.h"
 #include "user/common/clock.h"
+#include "user/common/say.h"
 
 /* ---- beginning ---- */
 
@@ -29,7 +32,7 @@ static int open_signals(struct session *s, struct hs_error *err)
 
 static const char *output_name(const struct session *s)
 {
-	return s->options->output ? s->options->output : "standard output";
+	return s->output ? s->output : "standard output";
 }
 
 static int write_error(const struct session *s, int code, struct hs_error *err)
@@ -43,11 +46,16 @@ static int write_error(const struct session *s, int code, struct hs_error *err)
 static int open_sink(struct session *s, struct hs_error *err)
 {
 	const struct record_options *o = s->options;
-	int fd = cli__open_output(o->output, err), ret;
+	int fd, ret = 0;
 
-	if (fd < 0)
-		return fd;
-	ret = o->is_raw ? raw_sink__new(&s->sink, fd) : jsonl_sink__new(&s->sink, fd);
+	if (o->output)
+		ret = output_file__expand(o->output, s->target->pid, &s->output, err);
+	if (!ret)
+		ret = output_file__open(&s->file, s->output, o->force ? OUTPUT_FORCE : 0, err);
+	if (ret)
+		return ret;
+	fd = output_file__take(&s->file);
+	ret = sink__new(&s->sink, fd, o->format);
 	return ret ? write_error(s, ret, err) : 0;
 }
 
@@ -67,10 +75,12 @@ static int open_target(struct session *s, struct hs_error *err)
 
 int session__begin(struct session *s, const struct record_options *o, struct hs_error *err)
 {
+	uint64_t before_ns;
 	int ret;
 
 	memset(s, 0, sizeof(*s));
 	s->signal_fd = -1;
+	s->file.fd = -1;
 	s->options = o;
 	ret = kernel_features__probe(&s->kernel, err);
 	if (!ret)
@@ -83,11 +93,17 @@ int session__begin(struct session *s, const struct record_options *o, struct hs_
 		ret = symbolizer__new(&s->symbolizer, s->target, err);
 	if (!ret)
 		ret = open_sink(s, err);
-	if (!ret)
-		ret = profile__begin(&s->profile, &o->profile, s->target, &s->kernel, s->symbolizer,
-				     s->sink, o->top > 0, err);
 	if (ret)
 		return ret;
+	attach_notes__target(s->target, &s->kernel);
+	before_ns = clock__now_ns();
+	ret = profile__begin(&s->profile, &o->profile, s->target, &s->kernel, s->symbolizer,
+			     s->sink, o->top > 0, err);
+	if (!ret)
+		ret = output_file__keep(&s->file, err);
+	if (ret)
+		return ret;
+	attach_notes__attached(&o->profile.attach, clock__now_ns() - before_ns);
 	if (s->child && child__resume(s->child))
 		return hs_error__set(err, -ESRCH, "%s was killed before it began", o->command[0]);
 	return 0;
@@ -167,12 +183,14 @@ static int loop(struct session *s)
 int session__run(struct session *s, struct hs_error *err)
 {
 	int ret = loop(s);
+	uint64_t before_ns = clock__now_ns();
 
 	if (ret)
 		/* A sink that has failed takes nothing more. */
 		attachment__detach(s->profile->attachment);
 	else
 		ret = profile__finish(s->profile, s->reason);
+	say__detail("detached in %.1f ms", (double)(clock__now_ns() - before_ns) / 1e6);
 	return ret ? write_error(s, ret, err) : 0;
 }
 
@@ -192,6 +210,9 @@ void session__free(struct session *s)
 	profile__free(s->profile);
 	symbolizer__free(s->symbolizer);
 	sink__free(s->sink);
+	if (s->options) /* else its descriptor is zeroed, too */
+		output_file__drop(&s->file);
+	free(s->output);
 	target__free(s->target);
 	child__free(s->child);
 	if (s->signal_fd > 0)

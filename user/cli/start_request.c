@@ -50,8 +50,8 @@ json_t *start_request__json(const struct start_request *r)
 		ret = add_profile(o, r->profile);
 	else if (!ret)
 		ret = json_object_set_new(o, "counters_only", json_true());
-	if (!ret && r->is_raw)
-		ret = json_object_set_new(o, "format", json_string("raw"));
+	if (!ret && r->format != SINK_JSONL)
+		ret = json_object_set_new(o, "format", json_string(sink_format__name(r->format)));
 	if (!ret && r->is_bound)
 		ret = json_object_set_new(o, "bound", json_true());
 	if (!ret && r->duration_s > 0)

@@ -17,7 +17,7 @@
 struct start_request {
 	pid_t pid;
 	const struct profile_options *profile; /* NULL: counters only */
-	bool is_raw;
+	enum sink_format format;
 	bool is_bound;
 	double duration_s; /* 0: without end */
 	int top;

@@ -1,208 +1,342 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading a raw capture; see capture.h. */
+/*
+ * From the bytes of a file to the chunks of a capture; see capture.h.
+ *
+ * In:   bytes, in pieces of any size: plain, or zstd frames.
+ * Out:  whole chunks, to capture_chunk.c.
+ */
 #include "user/collect/capture.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
+#include <zstd_errors.h>
 
+#include "user/collect/capture_chunk.h"
 #include "user/sinks/raw_format.h"
 
-/* More inlined functions in one frame than any symbolizer gives. */
-#define LOCATIONS_MAX 256
+#define READ_BYTES (256u << 10)
+#define MAGIC_BYTES 4u /* tell zstd from plain */
 
-/* Bytes still to be read of a payload. */
-struct cursor {
-	const char *at;
-	size_t left;
+static const char zstd_magic[MAGIC_BYTES] = { 0x28, (char)0xb5, 0x2f, (char)0xfd };
+
+struct capture {
+	struct capture_reader *reader; /* borrowed */
+	/* What kind of file it is. */
+	char magic[MAGIC_BYTES];
+	size_t n_magic;
+	uint64_t n_fed; /* bytes of the file before this feed */
+	/* If compressed: */
+	ZSTD_DStream *zstd; /* NULL: it is not */
+	char *unpacked;     /* ZSTD_DStreamOutSize bytes */
+	bool is_in_frame;   /* more of a frame must come */
+	/* The stream that is in the file, from the header on. */
+	bool has_header;
+	uint64_t n_done; /* bytes of whole chunks, the header included */
+	char *pending;   /* the beginning of the next one */
+	size_t n_pending, room;
 };
 
-static int take(struct cursor *c, void *to, size_t n)
+int capture__new(struct capture **out, struct capture_reader *reader)
 {
-	if (n > c->left)
-		return -EBADMSG;
-	memcpy(to, c->at, n);
-	c->at += n;
-	c->left -= n;
+	struct capture *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->reader = reader;
+	reader->is_cut = false;
+	*out = c;
 	return 0;
 }
 
-/* A string of n bytes; *to is the caller's (free()). */
-static int take_text(struct cursor *c, size_t n, char **to)
+void capture__free(struct capture *c)
 {
-	if (n > c->left)
-		return -EBADMSG;
-	*to = strndup(c->at, n);
-	c->at += n;
-	c->left -= n;
-	return *to ? 0 : -ENOMEM;
+	if (!c)
+		return;
+	ZSTD_freeDStream(c->zstd);
+	free(c->unpacked);
+	free(c->pending);
+	free(c);
 }
 
-static int take_location(struct cursor *c, struct hs_location *l, char **function, char **file)
-{
-	struct raw_location raw;
-	int err = take(c, &raw, sizeof(raw));
+/* ---- errors ---- */
 
-	if (!err)
-		err = take_text(c, raw.function_bytes, function);
-	if (!err)
-		err = take_text(c, raw.file_bytes, file);
-	if (err)
-		return err;
-	l->function = raw.flags & RAW_LOCATION_FUNCTION ? *function : NULL;
-	l->file = raw.flags & RAW_LOCATION_FILE ? *file : NULL;
-	l->line = raw.line;
-	l->start_char = raw.start_char;
-	l->end_char = raw.end_char;
-	l->end_line = raw.end_line;
-	l->end_offset = raw.end_offset;
-	l->is_inlined = raw.flags & RAW_LOCATION_INLINED;
-	return 0;
+static int not_a_capture(struct hs_error *err)
+{
+	return hs_error__set(err, -EBADMSG, "not a capture (record -o FILE.hsd makes one)");
 }
 
-static int on_frame(struct capture_reader *r, struct cursor c)
+static int no_memory(struct hs_error *err)
 {
-	struct hs_location *locations;
-	struct raw_frame raw;
-	char **texts;
-	int err = take(&c, &raw, sizeof(raw));
-
-	if (err || raw.n_locations == 0 || raw.n_locations > LOCATIONS_MAX)
-		return -EBADMSG;
-	locations = calloc(raw.n_locations, sizeof(*locations));
-	texts = calloc(2 * raw.n_locations, sizeof(*texts));
-	if (!locations || !texts)
-		err = -ENOMEM;
-	for (uint32_t i = 0; i < raw.n_locations && !err; i++)
-		err = take_location(&c, &locations[i], &texts[2 * i], &texts[2 * i + 1]);
-	if (!err)
-		err = symbolizer__learn(r->symbolizer, raw.slot, locations, raw.n_locations);
-	if (err == -EINVAL)
-		err = -EBADMSG;
-	for (uint32_t i = 0; texts && i < 2 * raw.n_locations; i++)
-		free(texts[i]);
-	free(texts);
-	free(locations);
-	return err;
+	return hs_error__set(err, -ENOMEM, "out of memory");
 }
 
-static int on_json(struct capture_reader *r, struct cursor c)
+/* The chunk that begins at n_done. */
+static int damaged_chunk(const struct capture *c, struct hs_error *err)
 {
-	json_t *object = json_loadb(c.at, c.left, JSON_REJECT_DUPLICATES, NULL);
-	int err;
+	return hs_error__set(err, -EBADMSG, "the capture is damaged at byte %llu%s",
+			     (unsigned long long)c->n_done,
+			     c->zstd ? " of what it unpacks to" : "");
+}
 
-	if (!json_is_object(object)) {
-		json_decref(object);
-		return -EBADMSG;
+static int damaged_frame(size_t code, uint64_t at, struct hs_error *err)
+{
+	switch (ZSTD_getErrorCode(code)) {
+	case ZSTD_error_memory_allocation:
+		return no_memory(err);
+	case ZSTD_error_frameParameter_windowTooLarge:
+		return hs_error__set(err, -EBADMSG,
+				     "compressed with a window of more than %u MiB, which captures "
+				     "never are: see docs/capture-format.md",
+				     1u << (RAW_WINDOW_LOG_MAX - 20));
+	default:
+		return hs_error__set(err, -EBADMSG, "the capture is damaged before byte %llu: %s",
+				     (unsigned long long)at, ZSTD_getErrorName(code));
 	}
-	err = r->json(r->ctx, object);
-	json_decref(object);
-	return err;
 }
 
-static int on_chunk(struct capture_reader *r, enum raw_kind kind, struct cursor c)
-{
-	struct hs_event event;
+/* ---- the stream ---- */
 
-	switch (kind) {
-	case RAW_JSON:
-		return on_json(r, c);
-	case RAW_RECORD:
-		if (decode__record(c.at, c.left, &event))
-			return -EBADMSG;
-		return r->event(r->ctx, &event);
-	case RAW_FRAME:
-		return on_frame(r, c);
-	}
-	return -EBADMSG;
-}
-
-/* Fill n bytes: 1 done, 0 the file ends here or within, -EIO. */
-static int fill(FILE *f, void *to, size_t n, bool *is_cut)
-{
-	size_t got = fread(to, 1, n, f);
-
-	if (got == n)
-		return 1;
-	if (ferror(f))
-		return -EIO;
-	*is_cut = *is_cut || got > 0;
-	return 0;
-}
-
-static int read_header(FILE *f, struct hs_error *err)
+static int take_header(struct capture *c, const char *bytes, struct hs_error *err)
 {
 	struct raw_header h;
-	bool is_cut = false;
 
-	if (fill(f, &h, sizeof(h), &is_cut) != 1 || memcmp(h.magic, RAW_MAGIC, sizeof(h.magic)))
-		return hs_error__set(err, -EBADMSG,
-				     "not a capture (record --format raw makes one)");
-	/* Version 1 of the records has one type less than 2. */
+	memcpy(&h, bytes, sizeof(h));
+	if (memcmp(h.magic, RAW_MAGIC, sizeof(h.magic)))
+		return not_a_capture(err);
+	/* Each version of the records has one type more than the one before. */
 	if (h.version != RAW_VERSION || h.records_version < 1 ||
 	    h.records_version > HS_RECORDS_VERSION)
 		return hs_error__set(err, -EBADMSG,
 				     "a capture of version %u/%u, and this heapsonde reads %u/%u",
 				     h.version, h.records_version, RAW_VERSION, HS_RECORDS_VERSION);
+	c->has_header = true;
 	return 0;
 }
 
-/* Make *payload hold at least n bytes; NULL: no memory. */
-static char *room_for(char **payload, size_t *room, size_t n)
-{
-	if (n > *room) {
-		char *grown = realloc(*payload, n);
-
-		if (!grown)
-			return NULL;
-		*payload = grown;
-		*room = n;
-	}
-	return *payload;
-}
-
-/* One chunk: 1 done, 0 the file ends here, or a negative errno. */
-static int read_chunk(FILE *f, struct capture_reader *reader, char **payload, size_t *room)
+/* Bytes of the chunk of which n are at `bytes`, as far as one can say; 0: it is damaged. */
+static size_t chunk_bytes(const char *bytes, size_t n)
 {
 	struct raw_chunk chunk;
-	size_t padded;
-	int ret = fill(f, &chunk, sizeof(chunk), &reader->is_cut);
 
-	if (ret != 1)
-		return ret;
+	if (n < sizeof(chunk))
+		return sizeof(chunk);
+	memcpy(&chunk, bytes, sizeof(chunk));
 	if (chunk.size_bytes == 0 || chunk.size_bytes > RAW_CHUNK_MAX_BYTES)
-		return -EBADMSG;
-	padded = ((size_t)chunk.size_bytes + 7) & ~(size_t)7;
-	/* Records are read as structures: malloc aligns enough. */
-	if (!room_for(payload, room, padded))
-		return -ENOMEM;
-	ret = fill(f, *payload, padded, &reader->is_cut);
-	if (ret != 1) {
-		reader->is_cut = true;
-		return ret;
+		return 0;
+	return sizeof(chunk) + (((size_t)chunk.size_bytes + 7) & ~(size_t)7);
+}
+
+/* A whole chunk, aligned for records, or the header. */
+static int take_piece(struct capture *c, const char *bytes, size_t n, struct hs_error *err)
+{
+	struct raw_chunk chunk;
+	int ret;
+
+	if (!c->has_header) {
+		ret = take_header(c, bytes, err);
+	} else {
+		memcpy(&chunk, bytes, sizeof(chunk));
+		ret = capture_chunk__take(c->reader, chunk.kind, bytes + sizeof(chunk),
+					  chunk.size_bytes);
+		if (ret == -EBADMSG)
+			damaged_chunk(c, err);
+		if (ret == -ENOMEM)
+			no_memory(err);
 	}
-	ret = on_chunk(reader, chunk.kind, (struct cursor){ *payload, chunk.size_bytes });
-	return ret ? ret : 1;
+	if (!ret)
+		c->n_done += n;
+	return ret;
+}
+
+/* Chunks that are whole where they are, which spares copying them. Sets *n_taken. */
+static int take_in_place(struct capture *c, const char *bytes, size_t n, size_t *n_taken,
+			 struct hs_error *err)
+{
+	size_t at = 0;
+	int ret = 0;
+
+	while (!ret && n - at >= sizeof(struct raw_chunk)) {
+		size_t size = chunk_bytes(bytes + at, n - at);
+
+		if (!size)
+			return damaged_chunk(c, err);
+		if (size > n - at)
+			break;
+		ret = take_piece(c, bytes + at, size, err);
+		at += size;
+	}
+	*n_taken = at;
+	return ret;
+}
+
+/* As much memory as has come, not as much as is announced. */
+static int reserve(struct capture *c, size_t n)
+{
+	size_t room = c->room ? c->room : 4096;
+	char *grown;
+
+	if (n <= c->room)
+		return 0;
+	while (room < n)
+		room *= 2;
+	grown = realloc(c->pending, room);
+	if (!grown)
+		return -ENOMEM;
+	c->pending = grown;
+	c->room = room;
+	return 0;
+}
+
+/* Add to what is pending, and take it when it is whole. Sets *n_taken. */
+static int take_pending(struct capture *c, const char *bytes, size_t n, size_t *n_taken,
+			struct hs_error *err)
+{
+	size_t want = sizeof(struct raw_header);
+
+	if (c->has_header)
+		want = chunk_bytes(c->pending, c->n_pending);
+	if (!want)
+		return damaged_chunk(c, err);
+	*n_taken = want - c->n_pending < n ? want - c->n_pending : n;
+	if (reserve(c, c->n_pending + *n_taken))
+		return no_memory(err);
+	memcpy(c->pending + c->n_pending, bytes, *n_taken);
+	c->n_pending += *n_taken;
+	if (c->has_header)
+		want = chunk_bytes(c->pending, c->n_pending);
+	if (!want)
+		return damaged_chunk(c, err);
+	if (c->n_pending != want)
+		return 0;
+	c->n_pending = 0;
+	return take_piece(c, c->pending, want, err);
+}
+
+static int take_stream(struct capture *c, const char *bytes, size_t n, struct hs_error *err)
+{
+	int ret = 0;
+
+	while (n && !ret) {
+		size_t n_taken = 0;
+
+		if (c->has_header && !c->n_pending && !((uintptr_t)bytes & 7))
+			ret = take_in_place(c, bytes, n, &n_taken, err);
+		if (!ret && !n_taken)
+			ret = take_pending(c, bytes, n, &n_taken, err);
+		bytes += n_taken;
+		n -= n_taken;
+	}
+	return ret;
+}
+
+/* ---- the file ---- */
+
+static int begin_frames(struct capture *c, struct hs_error *err)
+{
+	c->zstd = ZSTD_createDStream();
+	c->unpacked = malloc(ZSTD_DStreamOutSize());
+	if (!c->zstd || !c->unpacked)
+		return no_memory(err);
+	ZSTD_DCtx_setParameter(c->zstd, ZSTD_d_windowLogMax, RAW_WINDOW_LOG_MAX);
+	return 0;
+}
+
+static int take_frames(struct capture *c, const char *bytes, size_t n, uint64_t at,
+		       struct hs_error *err)
+{
+	ZSTD_inBuffer in = { bytes, n, 0 };
+	ZSTD_outBuffer out;
+	int ret = 0;
+
+	do {
+		size_t left;
+
+		out = (ZSTD_outBuffer){ c->unpacked, ZSTD_DStreamOutSize(), 0 };
+		left = ZSTD_decompressStream(c->zstd, &out, &in);
+		if (ZSTD_isError(left))
+			return damaged_frame(left, at + in.pos, err);
+		c->is_in_frame = left != 0;
+		ret = take_stream(c, c->unpacked, out.pos, err);
+		/* Once more without input if there may be output that found no room. */
+	} while (!ret && (in.pos < in.size || (c->is_in_frame && out.pos == out.size)));
+	return ret;
+}
+
+static int take_file(struct capture *c, const char *bytes, size_t n, uint64_t at,
+		     struct hs_error *err)
+{
+	return c->zstd ? take_frames(c, bytes, n, at, err) : take_stream(c, bytes, n, err);
+}
+
+/* Is what has come the beginning of a capture? */
+static bool is_magic(const struct capture *c)
+{
+	return !memcmp(c->magic, zstd_magic, c->n_magic) ||
+	       !memcmp(c->magic, RAW_MAGIC, c->n_magic);
+}
+
+/* Collect the first bytes, and begin when they are there. Sets *n_taken. */
+static int take_magic(struct capture *c, const char *bytes, size_t n, size_t *n_taken,
+		      struct hs_error *err)
+{
+	int ret = 0;
+
+	*n_taken = MAGIC_BYTES - c->n_magic < n ? MAGIC_BYTES - c->n_magic : n;
+	memcpy(c->magic + c->n_magic, bytes, *n_taken);
+	c->n_magic += *n_taken;
+	if (!is_magic(c))
+		return not_a_capture(err);
+	if (c->n_magic < MAGIC_BYTES)
+		return 0;
+	if (!memcmp(c->magic, zstd_magic, MAGIC_BYTES))
+		ret = begin_frames(c, err);
+	return ret ? ret : take_file(c, c->magic, MAGIC_BYTES, 0, err);
+}
+
+int capture__feed(struct capture *c, const void *bytes, size_t n_bytes, struct hs_error *err)
+{
+	size_t n_taken = 0;
+	int ret = 0;
+
+	if (c->n_magic < MAGIC_BYTES && n_bytes)
+		ret = take_magic(c, bytes, n_bytes, &n_taken, err);
+	if (!ret && n_taken < n_bytes)
+		ret = take_file(c, (const char *)bytes + n_taken, n_bytes - n_taken,
+				c->n_fed + n_taken, err);
+	c->n_fed += n_bytes;
+	return ret;
+}
+
+int capture__end(struct capture *c, struct hs_error *err)
+{
+	if (!c->n_fed)
+		return hs_error__set(err, -EBADMSG, "empty, not a capture");
+	if (!c->has_header && c->n_pending &&
+	    memcmp(c->pending, RAW_MAGIC, c->n_pending < 8 ? c->n_pending : 8))
+		return not_a_capture(err);
+	c->reader->is_cut = !c->has_header || c->n_pending || c->is_in_frame;
+	return 0;
 }
 
 int capture__read(FILE *f, struct capture_reader *reader, struct hs_error *err)
 {
-	char *payload = NULL;
-	size_t room = 0;
-	int ret = read_header(f, err);
+	char *buffer = malloc(READ_BYTES);
+	struct capture *c = NULL;
+	int ret = capture__new(&c, reader);
+	size_t n;
 
-	reader->is_cut = false;
-	if (ret)
-		return ret;
-	do {
-		ret = read_chunk(f, reader, &payload, &room);
-	} while (ret == 1);
-	free(payload);
-	if (ret == -EBADMSG)
-		return hs_error__set(err, ret, "the capture is damaged at byte %ld", ftell(f));
-	if (ret == -EIO)
-		return hs_error__set(err, ret, "cannot read the capture");
-	if (ret == -ENOMEM)
-		return hs_error__set(err, ret, "out of memory");
+	if (!buffer || ret)
+		ret = no_memory(err);
+	while (!ret && (n = fread(buffer, 1, READ_BYTES, f)) > 0)
+		ret = capture__feed(c, buffer, n, err);
+	if (!ret && ferror(f))
+		ret = hs_error__set(err, -EIO, "cannot read the capture");
+	if (!ret)
+		ret = capture__end(c, err);
+	capture__free(c);
+	free(buffer);
 	return ret;
 }

@@ -22,7 +22,7 @@ struct capture_reader {
 	int (*json)(void *ctx, json_t *object);
 	int (*event)(void *ctx, const struct hs_event *event);
 	void *ctx;
-	struct symbolizer *symbolizer; /* is taught the frames' names */
+	struct symbolizer *symbolizer; /* is taught the frames' names; NULL: not wanted */
 	bool is_cut;                   /* out: the file ended within a chunk */
 };
 

@@ -11,6 +11,7 @@
 #include "user/collect/collect.h"
 #include "user/daemon/reply.h"
 #include "user/sinks/json.h"
+#include "user/track/sites.h"
 #include "user/wire/wire.h"
 
 /* Each has a thread and a queue. */
@@ -222,7 +223,7 @@ int held__set_rate(struct held *h, const struct tier_choice *tier, struct hs_err
 	return ret;
 }
 
-int held__follow(struct held *h, int connection, struct hs_error *err)
+int held__follow(struct held *h, int connection, enum sink_format format, struct hs_error *err)
 {
 	int ret = check_running(h, err);
 	struct sink *consumer;
@@ -239,7 +240,7 @@ int held__follow(struct held *h, int connection, struct hs_error *err)
 	if (ret)
 		return hs_error__set(err, ret, "cannot answer: %s", strerror(-ret));
 	/* From here on the connection is the consumer's; it has been answered. */
-	if (readers__add_follower(h->readers, connection, &consumer))
+	if (readers__add_follower(h->readers, connection, format, &consumer))
 		return 0;
 	ret = profile__introduce(h->profile, consumer);
 	if (!ret)
@@ -270,7 +271,7 @@ static json_t *end_answer(const struct held *h)
 	if (h->request.top && h->profile->pipeline.sites) {
 		f = open_memstream(&top, &size);
 		if (f) {
-			site_table__print(h->profile->pipeline.sites, f, h->request.top);
+			sites__print(h->profile->pipeline.sites, f, h->request.top);
 			fclose(f);
 		}
 	}

@@ -79,7 +79,7 @@ void held__tick(struct held *h);
 int held__stop(struct held *h, struct hs_error *err);
 int held__set_rate(struct held *h, const struct tier_choice *tier, struct hs_error *err);
 int held__discard(struct held *h, int connection, struct hs_error *err);
-int held__follow(struct held *h, int connection, struct hs_error *err);
+int held__follow(struct held *h, int connection, enum sink_format format, struct hs_error *err);
 
 /* End it for this reason, as when the target has gone. */
 void held__end(struct held *h, enum end_reason reason);

@@ -79,7 +79,7 @@ static void unlink_and_free(struct reader *reader)
 
 /* ---- coming and going ---- */
 
-static int add(struct readers *r, int fd, enum consumer_format format, struct reader **out)
+static int add(struct readers *r, int fd, enum sink_format format, struct reader **out)
 {
 	struct reader *reader = calloc(1, sizeof(*reader));
 	int ret;
@@ -100,7 +100,7 @@ static int add(struct readers *r, int fd, enum consumer_format format, struct re
 	return 0;
 }
 
-int readers__add_output(struct readers *r, int fd, enum consumer_format format)
+int readers__add_output(struct readers *r, int fd, enum sink_format format)
 {
 	struct reader *reader;
 	int ret = add(r, fd, format, &reader);
@@ -151,7 +151,8 @@ static int watch(struct reader *reader, int duplicate)
 	return ret;
 }
 
-int readers__add_follower(struct readers *r, int fd, struct sink **consumer)
+int readers__add_follower(struct readers *r, int fd, enum sink_format format,
+			  struct sink **consumer)
 {
 	int duplicate = fcntl(fd, F_DUPFD_CLOEXEC, 0), ret;
 	struct reader *reader;
@@ -161,7 +162,7 @@ int readers__add_follower(struct readers *r, int fd, struct sink **consumer)
 		close(fd);
 		return ret;
 	}
-	ret = add(r, fd, CONSUMER_JSONL, &reader);
+	ret = add(r, fd, format, &reader);
 	if (ret) {
 		close(duplicate);
 		return ret;

@@ -26,13 +26,14 @@ int readers__new(struct readers **out, struct sink *fanout, sd_event *loop);
 void readers__free(struct readers *r);
 
 /* The output. fd is taken over in any case. Once at most. Errors: consumer__new. */
-int readers__add_output(struct readers *r, int fd, enum consumer_format format);
+int readers__add_output(struct readers *r, int fd, enum sink_format format);
 
 /*
  * A follower. fd: a socket, taken over in any case. *consumer: to be introduced by
  * the caller, after which readers__join lets the records in. Errors: consumer__new.
  */
-int readers__add_follower(struct readers *r, int fd, struct sink **consumer);
+int readers__add_follower(struct readers *r, int fd, enum sink_format format,
+			  struct sink **consumer);
 int readers__join(struct readers *r, struct sink *consumer);
 void readers__drop(struct readers *r, struct sink *consumer);
 

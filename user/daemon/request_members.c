@@ -114,10 +114,7 @@ static int take_format(struct request *r, const json_t *value)
 {
 	const char *text = json_string_value(value);
 
-	if (!text || (strcmp(text, "jsonl") && strcmp(text, "raw")))
-		return -EBADMSG;
-	r->format = strcmp(text, "raw") ? CONSUMER_JSONL : CONSUMER_RAW;
-	return 0;
+	return text && !sink_format__parse(text, &r->format) ? 0 : -EBADMSG;
 }
 
 static int take_ring_bytes(struct request *r, const json_t *value)
@@ -178,7 +175,7 @@ static const struct request_member members[] = {
 	{ "track", OP(START), 0, 0, take_track,
 	  "a comma-separated list of all, alloc, minor, major, normal, marshal, custom, map_file, "
 	  "size=MIN-MAX" },
-	{ "format", OP(START), 0, 0, take_format, "jsonl or raw" },
+	{ "format", OP(START) | OP(FOLLOW), 0, 0, take_format, "jsonl, raw or hsd" },
 	{ "ring_bytes", OP(START), 0, 0, take_ring_bytes, "a power of two from 4096 to 2^30" },
 	{ "max_blocks", OP(START), 0, 0, take_max_blocks, "an integer from 1 to 4194304" },
 	{ "max_stacks", OP(START), 0, 0, take_max_stacks, "an integer from 1 to 4194304" },

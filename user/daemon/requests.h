@@ -48,7 +48,7 @@ struct request {
 	/* start */
 	pid_t pid;
 	struct profile_options options; /* attach.number: `profile` if given */
-	enum consumer_format format;
+	enum sink_format format;
 	bool counters_only; /* also in options.attach */
 	bool bound;
 	double duration_s; /* 0: until something else ends it */

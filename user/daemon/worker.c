@@ -199,7 +199,7 @@ static int serve(struct worker *w, struct request *r, int connection, struct hs_
 	case REQUEST_DISCARD:
 		return held__discard(h, connection, err);
 	case REQUEST_FOLLOW:
-		return held__follow(h, connection, err);
+		return held__follow(h, connection, r->format, err);
 	case REQUEST_STATUS:
 		return status(h, connection, err);
 	default:

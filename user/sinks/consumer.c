@@ -25,7 +25,7 @@
 
 struct consumer {
 	struct sink base;
-	enum consumer_format format;
+	enum sink_format format;
 	struct sink *inner; /* writes to the stage */
 	struct outbox *outbox;
 	uint64_t queue_bytes;
@@ -208,7 +208,7 @@ static int consumer__stack_again(struct sink *base, const struct hs_event *event
 {
 	const struct consumer *c = (const struct consumer *)base;
 
-	return c->format == CONSUMER_RAW ? consumer__stack(base, event, stack) : 0;
+	return c->format != SINK_JSONL ? consumer__stack(base, event, stack) : 0;
 }
 
 static enum urgency urgency_of(const struct hs_event *event)
@@ -231,7 +231,7 @@ static int consumer__event(struct sink *base, const struct hs_event *event,
 	int err;
 
 	/* An exit is no line. */
-	if (is_over(c) || (event->type == HS_REC_EXIT && c->format == CONSUMER_JSONL))
+	if (is_over(c) || (event->type == HS_REC_EXIT && c->format == SINK_JSONL))
 		return 0;
 	if (!has_room(c, urgency)) {
 		if (event->type == HS_REC_RATE) {
@@ -256,6 +256,8 @@ static int consumer__flush(struct sink *base)
 
 	if ((c->n_untold || c->told.owed) && !is_over(c) && has_room(c, BULK))
 		commit(c, settle(c, BULK));
+	else if (!is_over(c))
+		commit(c, 0); /* what a compressed capture has held back */
 	outbox__push(c->outbox);
 	return 0;
 }
@@ -290,12 +292,10 @@ static int open_inner(struct consumer *c)
 
 	if (!f)
 		return -ENOMEM;
-	if (c->format == CONSUMER_RAW)
-		return raw_sink__new_file(&c->inner, f);
-	return jsonl_sink__new_file(&c->inner, f);
+	return sink__new_file(&c->inner, f, c->format);
 }
 
-int consumer__new(struct sink **out, int fd, enum consumer_format format, size_t queue_bytes)
+int consumer__new(struct sink **out, int fd, enum sink_format format, size_t queue_bytes)
 {
 	struct consumer *c = calloc(1, sizeof(*c));
 	int err;
@@ -308,7 +308,7 @@ int consumer__new(struct sink **out, int fd, enum consumer_format format, size_t
 	c->format = format;
 	c->queue_bytes =
 		queue_bytes < CONSUMER_QUEUE_MIN_BYTES ? CONSUMER_QUEUE_MIN_BYTES : queue_bytes;
-	err = outbox__new(&c->outbox, fd, format == CONSUMER_JSONL);
+	err = outbox__new(&c->outbox, fd, format == SINK_JSONL);
 	if (!err)
 		err = open_inner(c);
 	if (!err)

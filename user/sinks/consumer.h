@@ -29,8 +29,6 @@
 
 #include "user/sinks/sink.h"
 
-enum consumer_format { CONSUMER_JSONL, CONSUMER_RAW };
-
 /* Bytes of the queue by default, and at least. */
 #define CONSUMER_QUEUE_BYTES (4u << 20)
 #define CONSUMER_QUEUE_MIN_BYTES (1u << 20)
@@ -42,7 +40,7 @@ enum consumer_format { CONSUMER_JSONL, CONSUMER_RAW };
  * less than the minimum is taken for it. Errors: -ENOMEM, -EAGAIN (no thread), -EMFILE and -ENFILE
  * (two eventfds are needed).
  */
-int consumer__new(struct sink **out, int fd, enum consumer_format format, size_t queue_bytes);
+int consumer__new(struct sink **out, int fd, enum sink_format format, size_t queue_bytes);
 
 /* What became of the output: 0, or the negative errno of the first thing that failed. */
 int consumer__error(const struct sink *consumer);

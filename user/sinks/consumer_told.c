@@ -15,12 +15,12 @@ struct owed_rate {
 	UT_hash_handle hh;
 };
 
-int consumer_told__init(struct consumer_told *t, struct sink *inner, enum consumer_format format)
+int consumer_told__init(struct consumer_told *t, struct sink *inner, enum sink_format format)
 {
 	t->inner = inner;
 	t->format = format;
 	/* A raw capture can say itself which thread runs for which domain. */
-	return format == CONSUMER_JSONL ? thread_table__new(&t->threads) : 0;
+	return format == SINK_JSONL ? thread_table__new(&t->threads) : 0;
 }
 
 /* ---- threads and stacks ---- */
@@ -35,7 +35,7 @@ static int tell_thread(struct consumer_told *t, const struct hs_record *h)
 static bool knows_stack(const struct consumer_told *t, uint64_t hash, uint32_t id)
 {
 	return told__has(&t->stacks, id) &&
-	       (t->format != CONSUMER_RAW || told__has_hash(&t->stacks, hash, id));
+	       (t->format == SINK_JSONL || told__has_hash(&t->stacks, hash, id));
 }
 
 int consumer_told__stack(struct consumer_told *t, const struct hs_event *event,
@@ -50,7 +50,7 @@ int consumer_told__stack(struct consumer_told *t, const struct hs_event *event,
 		err = ops->stack(t->inner, event, stack);
 	if (!err)
 		err = told__add(&t->stacks, stack->id);
-	if (!err && t->format == CONSUMER_RAW)
+	if (!err && t->format != SINK_JSONL)
 		err = told__add_hash(&t->stacks, event->stack->hash, stack->id);
 	return err;
 }

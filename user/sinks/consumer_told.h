@@ -19,14 +19,14 @@ struct owed_rate;
 
 struct consumer_told {
 	struct sink *inner; /* borrowed */
-	enum consumer_format format;
+	enum sink_format format;
 	struct told stacks;
 	struct thread_table *threads; /* NULL: they can be made up from the output */
 	struct owed_rate *owed;       /* NULL: no rate is */
 };
 
 /* inner: the sink of the format. Errors: -ENOMEM. */
-int consumer_told__init(struct consumer_told *t, struct sink *inner, enum consumer_format format);
+int consumer_told__init(struct consumer_told *t, struct sink *inner, enum sink_format format);
 
 void consumer_told__deinit(struct consumer_told *t);
 

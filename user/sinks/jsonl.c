@@ -212,14 +212,3 @@ int jsonl_sink__new_file(struct sink **out, FILE *f)
 	*out = &s->base;
 	return 0;
 }
-
-int jsonl_sink__new(struct sink **out, int fd)
-{
-	FILE *f = fdopen(fd, "w");
-	int err = -errno;
-
-	if (f)
-		return jsonl_sink__new_file(out, f);
-	close(fd);
-	return err;
-}

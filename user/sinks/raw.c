@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The raw capture: everything needed to make any other output later.
+ * Captures: everything needed to make any other output later.
  *
  * In:   what every sink gets (sink.h).
- * Out:  a file in the layout of raw_format.h.
+ * Out:  a file in the layout of raw_format.h, plain or compressed (byte_writer.h).
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "user/sinks/byte_writer.h"
 #include "user/sinks/json.h"
 #include "user/sinks/raw_format.h"
 #include "user/sinks/sink.h"
@@ -28,19 +28,14 @@ struct known_slot {
 
 struct raw_sink {
 	struct sink base;
-	FILE *file;
+	struct byte_writer *writer;
 	struct known_slot *known;
+	bool has_summary; /* nothing will come after it */
 };
 
 static int put(struct raw_sink *s, const void *bytes, size_t n)
 {
-	/* An unknown name is NULL, which fwrite must not be given. */
-	if (!n)
-		return 0;
-	errno = 0;
-	if (fwrite(bytes, 1, n, s->file) == n)
-		return 0;
-	return errno ? -errno : -EIO;
+	return byte_writer__put(s->writer, bytes, n);
 }
 
 static int put_chunk_header(struct raw_sink *s, enum raw_kind kind, size_t size)
@@ -111,12 +106,15 @@ static int put_frame(struct raw_sink *s, const struct stack_frame *f)
 
 static int raw_sink__json(struct sink *base, json_t *object)
 {
+	const char *type = json_string_value(json_object_get(object, "type"));
 	char *text = json_dumps(object, JSON_LINE_FLAGS);
+	struct raw_sink *s = (struct raw_sink *)base;
 	int err;
 
 	if (!text)
 		return -ENOMEM;
-	err = put_chunk((struct raw_sink *)base, RAW_JSON, text, strlen(text));
+	err = put_chunk(s, RAW_JSON, text, strlen(text));
+	s->has_summary |= type && !strcmp(type, "summary");
 	free(text);
 	return err;
 }
@@ -179,7 +177,9 @@ static int raw_sink__event(struct sink *base, const struct hs_event *event,
 
 static int raw_sink__flush(struct sink *base)
 {
-	return fflush(((struct raw_sink *)base)->file) ? -errno : 0;
+	struct raw_sink *s = (struct raw_sink *)base;
+
+	return s->has_summary ? byte_writer__end(s->writer) : byte_writer__flush(s->writer);
 }
 
 static void raw_sink__free(struct sink *base)
@@ -191,7 +191,7 @@ static void raw_sink__free(struct sink *base)
 		HASH_DEL(s->known, k);
 		free(k);
 	}
-	fclose(s->file);
+	byte_writer__free(s->writer);
 	free(s);
 }
 
@@ -204,7 +204,7 @@ static const struct sink_ops raw_ops = {
 	.free = raw_sink__free,
 };
 
-int raw_sink__new_file(struct sink **out, FILE *f)
+static int new_file(struct sink **out, FILE *f, bool is_compressed)
 {
 	struct raw_header header = { .magic = RAW_MAGIC,
 				     .version = RAW_VERSION,
@@ -217,8 +217,9 @@ int raw_sink__new_file(struct sink **out, FILE *f)
 		return -ENOMEM;
 	}
 	s->base.ops = &raw_ops;
-	s->file = f;
-	err = put(s, &header, sizeof(header));
+	err = byte_writer__new(&s->writer, f, is_compressed);
+	if (!err)
+		err = put(s, &header, sizeof(header));
 	if (err) {
 		raw_sink__free(&s->base);
 		return err;
@@ -227,13 +228,12 @@ int raw_sink__new_file(struct sink **out, FILE *f)
 	return 0;
 }
 
-int raw_sink__new(struct sink **out, int fd)
+int raw_sink__new_file(struct sink **out, FILE *f)
 {
-	FILE *f = fdopen(fd, "w");
-	int err = -errno;
+	return new_file(out, f, false);
+}
 
-	if (f)
-		return raw_sink__new_file(out, f);
-	close(fd);
-	return err;
+int hsd_sink__new_file(struct sink **out, FILE *f)
+{
+	return new_file(out, f, true);
 }

@@ -19,6 +19,9 @@
  * the longest. */
 #define RAW_CHUNK_MAX_BYTES (64u << 20)
 
+/* Compressed captures: no frame needs a larger window to be read, as a power of two. */
+#define RAW_WINDOW_LOG_MAX 23
+
 struct raw_header {
 	char magic[8];         /* RAW_MAGIC, no terminator */
 	__u32 version;         /* RAW_VERSION */

@@ -46,15 +46,30 @@ struct sink {
 /* NULL is fine. Does not report errors: flush before. */
 void sink__free(struct sink *s);
 
+/* The formats that recordings are written in. */
+enum sink_format {
+	SINK_JSONL, /* JSON lines: docs/records.md */
+	SINK_RAW,   /* a capture: docs/capture-format.md */
+	SINK_HSD,   /* the same, compressed */
+};
+
+/* "jsonl", "raw", "hsd". Parsing leaves *out alone if it is none of them: -EINVAL. */
+const char *sink_format__name(enum sink_format format);
+int sink_format__parse(const char *name, enum sink_format *out);
+
 /*
  * Sinks that write to fd, which they own from then on, errors included. Errors:
  * -ENOMEM, those of write(2) for the file's header.
  */
 int jsonl_sink__new(struct sink **out, int fd); /* JSON lines */
-int raw_sink__new(struct sink **out, int fd);   /* docs/raw-format.md */
+int raw_sink__new(struct sink **out, int fd);   /* captures, plain */
+int hsd_sink__new(struct sink **out, int fd);   /* captures, compressed */
+int sink__new(struct sink **out, int fd, enum sink_format format);
 
 /* The same with a stdio stream, which they own from then on, errors included. */
 int jsonl_sink__new_file(struct sink **out, FILE *f);
 int raw_sink__new_file(struct sink **out, FILE *f);
+int hsd_sink__new_file(struct sink **out, FILE *f);
+int sink__new_file(struct sink **out, FILE *f, enum sink_format format);
 
 #endif /* HEAPSONDE_SINK_H */

@@ -22,6 +22,7 @@
 struct mapped_file {
 	uint64_t dev, ino;
 	struct elf_image *image; /* NULL: could not be opened; tried again at a refresh */
+	char *path;              /* as of when it was opened; NULL: not opened, or no memory */
 	bool is_new;             /* opened in this refresh, and not confirmed yet */
 };
 
@@ -48,6 +49,12 @@ static struct mapped_file *find_file(struct proc_maps *m, const struct map_line 
 	return NULL;
 }
 
+static void free_file(struct mapped_file *f)
+{
+	elf_image__free(f->image);
+	free(f->path);
+}
+
 /* See to it that the file behind a line is open, if it can be. Errors: -ENOMEM. */
 static int want_file(struct proc_maps *m, const struct map_line *l)
 {
@@ -66,6 +73,8 @@ static int want_file(struct proc_maps *m, const struct map_line *l)
 	if (fd < 0)
 		return 0;
 	f->is_new = true;
+	free(f->path);
+	f->path = strdup(l->path);
 	return elf_image__new(&f->image, fd, m->next_source++, m->pages);
 }
 
@@ -99,8 +108,9 @@ static void confirm_files(struct proc_maps *m, const struct map_lines *list)
 		struct mapped_file *f = &m->mapped[i];
 
 		if (f->is_new) {
-			elf_image__free(f->image);
+			free_file(f);
 			f->image = NULL;
+			f->path = NULL;
 			f->is_new = false;
 		}
 	}
@@ -152,6 +162,7 @@ static int refresh(struct proc_maps *m)
 			.offset = l->offset,
 			.is_exec = l->is_exec,
 			.image = f->image,
+			.path = f->path,
 		};
 	}
 	map_lines__free(&list);
@@ -195,7 +206,7 @@ void proc_maps__free(struct proc_maps *m)
 	if (!m)
 		return;
 	for (size_t i = 0; i < m->n_files; i++)
-		elf_image__free(m->mapped[i].image);
+		free_file(&m->mapped[i]);
 	free(m->mappings);
 	free(m);
 }
@@ -239,6 +250,12 @@ const struct mapping *proc_maps__find_or_refresh(struct proc_maps *m, uint64_t a
 	pause = (end - start) * REFRESH_SHARE;
 	m->no_refresh_before = end + (pause > m->refresh_interval ? pause : m->refresh_interval);
 	return found;
+}
+
+size_t proc_maps__all(const struct proc_maps *m, const struct mapping **out)
+{
+	*out = m->mappings;
+	return m->n_mappings;
 }
 
 int proc_maps__image_function(struct proc_maps *m, struct elf_image *img, uint64_t vaddr, char *buf,
