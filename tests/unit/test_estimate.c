@@ -23,6 +23,8 @@ static uint64_t binomial(uint64_t *seed, uint64_t n, double p)
 	uint64_t hits = 0;
 	double at = 0;
 
+	if (p >= 1)
+		return n;
 	for (;;) {
 		at += floor(log1p(-uniform(seed)) / log1p(-p)) + 1;
 		if (at > (double)n)
@@ -60,8 +62,8 @@ static void is_exact_at_rate_1(void **state)
 	assert_true(i.value == 3.0 / 13 && i.low == i.value && i.high == i.value);
 	i = amount__interval(&zero, 1);
 	assert_true(i.value == 0 && i.low == 0 && i.high == 0);
-	assert_true(amount__same_p(&a, 2, &a, 2) == 1);
-	assert_true(amount__same_p(&a, 1, &b, 1) == 0);
+	assert_true(amount__same_p(&a, 2, 1, &a, 2, 1) == 1);
+	assert_true(amount__same_p(&a, 1, 1, &b, 1, 1) == 0);
 	amount__subtract(&a, &b);
 	assert_true(a.words == 7 && a.blocks == 1 && a.variance == 0);
 	amount__subtract(&a, &(struct amount){ 8, 1, 9 });
@@ -83,8 +85,8 @@ static void knows_what_it_does_not_know(void **state)
 	assert_true(i.value == 0 && i.low == 0 && i.high > 0.2 && i.high < 1);
 	i = amount__share(&some, &zero);
 	assert_true(i.value == 1 && i.high == 1 && i.low > 0 && i.low < 0.8);
-	assert_true(amount__same_p(&zero, 1, &zero, 1) == 1);
-	assert_true(amount__same_p(&some, 0, &some, 1) == 1);
+	assert_true(amount__same_p(&zero, 1, 0.1, &zero, 1, 0.1) == 1);
+	assert_true(amount__same_p(&some, 0, 1, &some, 1, 1) == 1);
 }
 
 /* Of RUNS intervals, as many as 95 % of them, or more, hold the truth; and where the counts
@@ -174,10 +176,12 @@ static void same_p_of_equals(uint64_t words_a, double rate_a, uint64_t words_b, 
 	for (int run = 0; run < RUNS; run++) {
 		const struct amount a = sample(&seed, words_a, 1, rate_a);
 		const struct amount b = sample(&seed, words_b, 1, rate_b);
-		double p = amount__same_p(&a, (double)words_a, &b, (double)words_b);
+		double p = amount__same_p(&a, (double)words_a, rate_a, &b, (double)words_b, rate_b);
+		double q;
 
 		assert_true(p >= 0 && p <= 1);
-		assert_true(p == amount__same_p(&b, (double)words_b, &a, (double)words_a));
+		q = amount__same_p(&b, (double)words_b, rate_b, &a, (double)words_a, rate_a);
+		assert_true(fabs(p - q) <= 1e-9 * p);
 		for (size_t i = 0; i < COUNT(alphas); i++)
 			below[i] += p < alphas[i];
 	}
@@ -186,8 +190,7 @@ static void same_p_of_equals(uint64_t words_a, double rate_a, uint64_t words_b, 
 
 		print_message("p < %g: %llu of %.0f\n", alphas[i], (unsigned long long)below[i],
 			      expected);
-		/* The normal curve's tail is not the count's: a fifth more is allowed. */
-		assert_true((double)below[i] <= 1.2 * expected + six);
+		assert_true((double)below[i] <= expected + six);
 		assert_true((double)below[i] >= least_part * expected - six);
 	}
 }
@@ -200,7 +203,29 @@ static void p_values_of_equals_are_uniform(void **state)
 	same_p_of_equals(1000000, 0x1p-10, 1000000, 0x1p-8, 0.8);
 	same_p_of_equals(10000, 0x1p-10, 10000, 0x1p-10, 0.2);
 	same_p_of_equals(3000, 0x1p-10, 3000, 0x1p-10, 0);
+	/* Where exposures or rates are far apart, the few samples decide. */
+	same_p_of_equals(3000, 0x1p-10, 300000, 0x1p-10, 0);
+	same_p_of_equals(100000, 0x1p-16, 100000, 0x1p-8, 0);
+	/* All of one of them was seen. */
+	same_p_of_equals(10000, 0x1p-10, 10000, 1, 0.2);
 	same_p_of_equals(2000, 0.9, 2000, 0.9, 0.7);
+}
+
+/* Against the law, by hand: 2·P(X <= 1) and 2·P(X >= 8), of Binomial(9, 1/2) and
+ * Binomial(108, 1/101). */
+static void p_values_are_exact(void **state)
+{
+	const struct amount one = { 1000, 1e6, 1 }, eight = { 8000, 8e6, 8 },
+			    hundred = { 1e5, 1e8, 100 }, none = { 0, 0, 0 };
+
+	(void)state;
+	assert_true(fabs(amount__same_p(&one, 1, 0, &eight, 1, 0) - 20.0 / 512) < 1e-12);
+	assert_true(fabs(amount__same_p(&eight, 1, 0, &hundred, 100, 0) - 2.6998768684794793e-05) <
+		    1e-13);
+	/* Nothing was seen: 2·2^-8, if it would have been as the other's; nothing at all where
+	 * a sample would have stood for a thousand times as much. */
+	assert_true(fabs(amount__same_p(&none, 1, 0, &eight, 1, 0) - 2.0 / 256) < 1e-12);
+	assert_true(amount__same_p(&none, 1, 1e-6, &eight, 1, 0) == 1);
 }
 
 static void p_values_of_unequals_are_small(void **state)
@@ -213,7 +238,7 @@ static void p_values_of_unequals_are_small(void **state)
 		const struct amount a = sample(&seed, 1000000, 1, 0x1p-10);
 		const struct amount b = sample(&seed, 2000000, 1, 0x1p-10);
 
-		assert_true(amount__same_p(&a, 1, &b, 1) < 1e-20);
+		assert_true(amount__same_p(&a, 1, 0x1p-10, &b, 1, 0x1p-10) < 1e-20);
 	}
 }
 
@@ -242,6 +267,7 @@ int main(void)
 		cmocka_unit_test(intervals_hold_across_rates),
 		cmocka_unit_test(shares_hold_the_truth),
 		cmocka_unit_test(p_values_of_equals_are_uniform),
+		cmocka_unit_test(p_values_are_exact),
 		cmocka_unit_test(p_values_of_unequals_are_small),
 		cmocka_unit_test(estimates_blocks),
 	};
