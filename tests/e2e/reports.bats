@@ -334,7 +334,8 @@ the_leak() {
     "report --at x run.raw" "report --at 2 --until 3 run.raw" "report --since 2 --until 1 run.raw" \
     "report --domain x run.raw" "report --source x run.raw" "report -n x run.raw" "leaks" \
     "leaks --survived 0 run.raw" "diff run.raw" "diff --per x run.raw run.raw" \
-    "diff --significance 2 run.raw run.raw" "timeline --steps x run.raw" "diff - -"; do
+    "diff --significance 2 run.raw run.raw" "timeline --steps x run.raw" "diff - -" \
+    "timeline --html --json run.raw" "timeline -o x run.raw"; do
     local status=0
     # shellcheck disable=SC2086
     "$HEAPSONDE" $options >out.txt 2>err.txt || status=$?
@@ -356,6 +357,26 @@ the_leak() {
   diff piped.txt direct.txt
   setpriv --reuid 65534 --regid 65534 --clear-groups "$HEAPSONDE" report - <run.raw >nobody.txt
   diff nobody.txt direct.txt
+}
+
+@test "a compressed capture gives the same as one that is not" {
+  # The counters in the summary, and what is allocated, do not depend on the format.
+  capture run 1 leak 3200
+  "$HEAPSONDE" record -r 1 -o run.hsd -- "$TESTS_BUILD/leak" 3200 >hsd.out </dev/null 3>&-
+  told '[.rows[] | .difference] | length > 10 and all(. == 0)' diff run.raw run.hsd
+  told true report run.hsd
+  exactly held hsd.out live
+}
+
+@test "timeline --html writes a page, and replaces none without --force" {
+  capture run 1 lists 3000
+  "$HEAPSONDE" timeline run.raw --html -o page.html
+  grep -qi '^<!doctype html>' page.html
+  not "$HEAPSONDE" timeline run.raw --html -o page.html 2>err.txt
+  [[ $(wc -l <err.txt) == 1 ]]
+  "$HEAPSONDE" timeline run.raw --html -o page.html --force
+  not "$HEAPSONDE" timeline run.raw --html >/dev/full 2>err.txt
+  grep -q 'cannot write' err.txt
 }
 
 @test "names with control characters do not reach the terminal" {

@@ -76,17 +76,7 @@ static void block(enum hs_record_type type, uint64_t id, enum hs_heap where)
 	block_at(type, id, 0, 2000, where);
 }
 
-/* The end of a cycle, as a domain tells it whose n-th it is. */
-static void cycle(uint32_t domain, uint64_t n)
-{
-	union record r;
-
-	make__domain(&r, HS_REC_MAJOR_CYCLE);
-	r.h.domain = domain;
-	r.domain.counts.major_collections = n;
-	tell(&r, 1);
-}
-
+/* Of a domain that says that n cycles have ended. */
 static void domain_event(enum hs_record_type type, uint32_t domain, uint64_t n)
 {
 	union record r;
@@ -95,6 +85,11 @@ static void domain_event(enum hs_record_type type, uint32_t domain, uint64_t n)
 	r.h.domain = domain;
 	r.domain.counts.major_collections = n;
 	tell(&r, 1);
+}
+
+static void cycle(uint32_t domain, uint64_t n)
+{
+	domain_event(HS_REC_MAJOR_CYCLE, domain, n);
 }
 
 static const struct tally *total(void)

@@ -67,7 +67,7 @@ double recording__seconds(const struct recording *rec);
 int recording__can_answer(const struct recording *rec, enum rows_metric metric,
 			  struct hs_error *err);
 
-/* Notes for stderr: what was lost, that the capture was cut. A line each; none if all is well. */
+/* Notes (user/common/say.h): what was lost, that the capture was cut. None if all is well. */
 void recording__print_notes(const struct recording *rec);
 
 /* The lines at the head of a report, on stdout, each beginning with "# " and name ("" or "A: "). */
