@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -62,13 +63,21 @@ static bool has_losses(const struct recording *rec)
 
 void recording__print_notes(const struct recording *rec)
 {
+	char *losses = NULL;
+	size_t size;
+	FILE *f;
+
 	if (rec->replay.is_cut)
 		say__note("%s was cut off; figures are as of there", rec->path);
-	if (has_losses(rec) && say__is_on(SAY_NOTES)) {
-		fprintf(stderr, "heapsonde: %s has losses, which make sums too small: ", rec->path);
-		print_losses(stderr, rec);
-		fputc('\n', stderr);
-	}
+	if (!has_losses(rec))
+		return;
+	f = open_memstream(&losses, &size);
+	if (!f)
+		return;
+	print_losses(f, rec);
+	if (!fclose(f))
+		say__note("%s has losses, which make sums too small: %s", rec->path, losses);
+	free(losses);
 }
 
 void recording__print_head(const struct recording *rec, const char *name)
