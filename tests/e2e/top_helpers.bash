@@ -48,9 +48,9 @@ in_full_screen_or_done() {
   [[ -e $1.done || $(pane "$1" alternate_on) == 1 ]]
 }
 
-# shot [OPTION…]: what is on the screen.
+# shot: what is on the screen.
 shot() {
-  tm capture-pane -p -t "$screen" "$@"
+  tm capture-pane -p -t "$screen"
 }
 
 screen_has() {
@@ -100,7 +100,8 @@ left_well() {
 # column TITLE ROW: what a table on stdin has in the column of this title, in the first row that
 # contains ROW; columns are aligned to the right.
 column() {
-  awk -v title="$1" -v row="$2" '
+  # Awk may count bytes.
+  sed 's/±/~/g' | awk -v title="$1" -v row="$2" '
     !end && (at = index($0, title)) && /SHARE/ { end = at + length(title) - 1; next }
     end && index($0, row) {
       text = substr($0, 1, end)
