@@ -16,6 +16,7 @@
  *       status 1, with the place and the reason, if the format or anything that readers
  *       rely on is violated: see the calls of `must`.
  */
+#define _GNU_SOURCE /* asprintf */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
