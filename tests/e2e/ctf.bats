@@ -5,8 +5,8 @@
 # writer (tests/lib/read-ctf.c), say of each block what the JSON lines of the same capture
 # say. Needs root and BPF.
 
-# Helpers set variables by name; bats runs each test in a subshell.
-# shellcheck disable=SC2030,SC2031,SC2154
+# Helpers set variables by name; bats runs each test in a subshell; the $ in quotes are awk's.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 load helpers
 load daemon_helpers
