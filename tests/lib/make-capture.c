@@ -18,8 +18,9 @@
  *
  * The program: stacks are a tree (neighbouring numbers share their outer frames), and the
  * lower a stack's number, the more often it allocates. Rate 2^-10, from the middle on 2^-11
- * (a rate record for each domain). Blocks are small, one in 50 is large and allocated in the
- * major heap; one in 100 is unmarshalled, one in 100 custom memory. Of the young ones two
+ * (a rate record for each domain). What a stack allocates is always of one kind: one stack in
+ * 64 allocates large blocks of any size in the major heap, the others small ones of one size;
+ * one in 100 unmarshals, one in 100 allocates custom memory. Of the young ones two
  * thirds die at their domain's next minor collection, every 4096 of its samples, the others
  * are promoted. All domains collect the major heap together, after every 16 minor collections
  * of domain 0; there a block dies with probability 1/2, but never if its stack's number is a
@@ -273,23 +274,34 @@ static void change_rate(void)
 
 /* ---- the program ---- */
 
+static uint8_t source_of(uint32_t stack)
+{
+	switch (stack % 100) {
+	case 2:
+		return 1; /* marshal */
+	case 3:
+		return 2; /* custom */
+	default:
+		return 0;
+	}
+}
+
 static void allocate(uint64_t id)
 {
 	uint32_t domain = (uint32_t)(id / 16 % m.n_domains);
-	uint64_t a = draw(m.n_stacks), b = draw(m.n_stacks), kind = draw(100);
+	uint64_t a = draw(m.n_stacks), b = draw(m.n_stacks);
 	struct domain *d = &m.domains[domain];
-	bool is_large = kind < 2;
+	uint32_t stack = (uint32_t)(a < b ? a : b);
+	bool is_large = stack % 64 == 7;
 	struct hs_rec_alloc r = { .h = record(HS_REC_ALLOC, sizeof(r), domain),
 				  .id = id,
-				  .size_words = is_large ? 300 + draw(100000) : 1 + draw(12),
+				  .size_words = is_large ? 300 + draw(100000) : 1 + stack % 12,
 				  .n_samples = 1,
-				  .source = kind == 2   ? 1
-					    : kind == 3 ? 2
-							: 0,
+				  .source = source_of(stack),
 				  .heap = is_large ? HS_HEAP_MAJOR : HS_HEAP_MINOR,
 				  .is_tracked = 1,
 				  .depth = m.depth };
-	struct block block = { id, (uint32_t)(a < b ? a : b), is_large };
+	struct block block = { id, stack, is_large };
 
 	if (is_large)
 		r.n_samples += r.size_words >> d->tier;

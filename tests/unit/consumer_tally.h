@@ -3,7 +3,7 @@
  * What a consumer has written as JSON lines, added up.
  *
  * In:   the text.
- * Out:  struct tally; the test fails unless each line is whole, and stacks and threads
+ * Out:  struct line_tally; the test fails unless each line is whole, and stacks and threads
  *       are told before they are used.
  */
 #ifndef TEST_CONSUMER_TALLY_H
@@ -12,7 +12,7 @@
 #include "tests/unit/consumer_outputs.h"
 
 /* What lines say, added up; and that they may say it. */
-struct tally {
+struct line_tally {
 	uint64_t allocs, deallocs, stacks, threads, rates, others;
 	uint64_t losses, lost; /* records with the cause output_full, and their sum */
 	json_t *last;          /* the last line, borrowed from lines */
@@ -41,7 +41,7 @@ static inline const char *text_of(uint64_t n)
 	return text[i];
 }
 
-static inline void take_event(struct tally *t, const json_t *o)
+static inline void take_event(struct line_tally *t, const json_t *o)
 {
 	const json_t *domain = json_object_get(t->domain_of, text_of(number(o, "thread")));
 
@@ -50,7 +50,7 @@ static inline void take_event(struct tally *t, const json_t *o)
 	assert_int_equal(json_integer_value(domain), number(o, "domain"));
 }
 
-static inline void take_line(struct tally *t, json_t *o)
+static inline void take_line(struct line_tally *t, json_t *o)
 {
 	const char *type = json_string_value(json_object_get(o, "type"));
 
@@ -91,9 +91,9 @@ static inline void take_line(struct tally *t, json_t *o)
 }
 
 /* Every line is whole. */
-static inline struct tally tally(const struct text *text)
+static inline struct line_tally tally(const struct text *text)
 {
-	struct tally t = { .lines = json_array(),
+	struct line_tally t = { .lines = json_array(),
 			   .rate_of = json_object(),
 			   .domain_of = json_object() };
 	size_t begin = 0;
@@ -115,7 +115,7 @@ static inline struct tally tally(const struct text *text)
 	return t;
 }
 
-static inline void tally__free(struct tally *t)
+static inline void tally__free(struct line_tally *t)
 {
 	json_decref(t->lines);
 	json_decref(t->rate_of);

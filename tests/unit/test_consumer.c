@@ -78,7 +78,7 @@ static void writes_to_any_descriptor(void **state)
 	(void)state;
 	for (int kind = 0; kind < 4; kind++) {
 		struct text t = { NULL };
-		struct tally got;
+		struct line_tally got;
 		int fds[2], writer;
 		struct sink *s;
 

@@ -9,7 +9,7 @@ static void leaves_out_and_counts(void **state)
 {
 	struct text t = { NULL };
 	uint64_t n_sent = 0, dropped;
-	struct tally got;
+	struct line_tally got;
 	struct sink *s;
 	int fds[2];
 
@@ -67,7 +67,7 @@ static void tells_losses_seldom(void **state)
 {
 	struct text t = { NULL };
 	uint64_t n_sent = 0;
-	struct tally got;
+	struct line_tally got;
 	struct sink *s;
 	int fds[2];
 
@@ -125,7 +125,7 @@ static uint64_t fill_with_json(struct sink *s)
 static void gives_up_the_least_first(void **state)
 {
 	struct text t = { NULL };
-	struct tally got;
+	struct line_tally got;
 	uint64_t n_sent;
 	struct sink *s;
 	int fds[2];
@@ -142,21 +142,25 @@ static void gives_up_the_least_first(void **state)
 	n_sent += 2 + fill_with_deallocs(s);
 	expect_queued(s, QUEUE / 8 * 7);
 	assert_int_equal(consumer__dropped(s), 3);
+	/* Counters find none either: there will be others. */
+	send_json(s, json_pack("{s:s, s:i}", "type", "counters", "domain", 1));
+	assert_int_equal(consumer__dropped(s), 4);
+	n_sent++;
 	/* Rates find room where deaths do not. */
 	send_rate(s, 1, 5);
 	n_sent += fill_with_json(s);
 	expect_queued(s, QUEUE);
-	assert_int_equal(consumer__dropped(s), 4);
+	assert_int_equal(consumer__dropped(s), 5);
 	send_json(s, summary());
-	assert_int_equal(consumer__dropped(s), 4);
+	assert_int_equal(consumer__dropped(s), 5);
 	finish(s, fds[0], &t);
 	got = tally(&t);
 	assert_int_equal(got.losses, 1);
-	assert_int_equal(got.lost, 4);
+	assert_int_equal(got.lost, 5);
 	assert_int_equal(got.rates, 1);
-	assert_int_equal(got.allocs + got.deallocs + got.others, n_sent - 4 + 1);
+	assert_int_equal(got.allocs + got.deallocs + got.others, n_sent - 5 + 1);
 	assert_string_equal(json_string_value(json_object_get(got.last, "type")), "summary");
-	assert_int_equal(number(json_object_get(got.last, "lost"), "output_full"), 4);
+	assert_int_equal(number(json_object_get(got.last, "lost"), "output_full"), 5);
 	tally__free(&got);
 	free(t.bytes);
 	sink__free(s);
@@ -180,7 +184,7 @@ static void expect_full(int fd)
 static void tells_rates_late(void **state)
 {
 	struct text t = { NULL };
-	struct tally got;
+	struct line_tally got;
 	union record r;
 	struct sink *s;
 	int fds[2];
@@ -226,7 +230,7 @@ static void tells_rates_late(void **state)
 static void tells_the_last_loss(void **state)
 {
 	struct text t = { NULL };
-	struct tally got;
+	struct line_tally got;
 	struct sink *s;
 	int fds[2];
 
@@ -250,7 +254,7 @@ static void holds_long_summaries(void **state)
 {
 	json_t *object = summary(), *domains = json_array();
 	struct text t = { NULL };
-	struct tally got;
+	struct line_tally got;
 	struct sink *s;
 	int fds[2];
 

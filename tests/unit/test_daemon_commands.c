@@ -46,10 +46,10 @@ static void starts_with_a_file(void **state)
 	fake__expect_file("file", "new\n");
 	/* What was there is replaced, and keeps its mode; also behind a link. */
 	assert_int_equal(chmod(fake__file("file"), 0640), 0);
-	assert_int_equal(COMMAND(cmd_start, "-p42", "-o", fake__file("file")), 0);
+	assert_int_equal(COMMAND(cmd_start, "-p42", "-o", fake__file("file"), "--force"), 0);
 	fake__expect_file("file", "newer\n");
 	assert_int_equal(symlink("file", fake__file("link")), 0);
-	assert_int_equal(COMMAND(cmd_start, "-p42", "-o", fake__file("link")), 0);
+	assert_int_equal(COMMAND(cmd_start, "-p42", "-o", fake__file("link"), "--force"), 0);
 	fake__expect_file("file", "newest\n");
 	assert_int_equal(stat(fake__file("file"), &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0640);
@@ -85,8 +85,8 @@ static void a_start_that_is_refused_changes_no_file(void **state)
 	assert_int_equal(COMMAND(cmd_start, "-p42", "-o", fake__file("none")), 1);
 	fake__expect_file("out", "");
 	fake__expect_file("err", "heapsonde: not yours\n");
-	assert_int_equal(COMMAND(cmd_start, "-p42", "-o", fake__file("old")), 1);
-	assert_int_equal(COMMAND(cmd_start, "-p42", "-o", fake__file("old")), 1);
+	assert_int_equal(COMMAND(cmd_start, "-p42", "-o", fake__file("old"), "--force"), 1);
+	assert_int_equal(COMMAND(cmd_start, "-p42", "-o", fake__file("old"), "--force"), 1);
 	fake__expect_file("old", "precious");
 	fake__join();
 	fake__end();

@@ -97,7 +97,7 @@ static void mount_small(char *path)
 static void leaves_whole_lines_on_a_full_disk(void **state)
 {
 	char path[] = "/tmp/heapsonde-test.XXXXXX", name[64], *replayed;
-	struct tally got;
+	struct line_tally got;
 	struct text t;
 	struct sink *s;
 	int fd;
@@ -223,7 +223,7 @@ static void is_given_up_between_lines(void **state)
 		int fd = new_memfd();
 		struct sink *s = new_consumer(dup(fd), SINK_JSONL);
 		struct text t = { NULL };
-		struct tally got;
+		struct line_tally got;
 
 		for (uint64_t id = 1; id <= (uint64_t)(20 * round); id++)
 			send_alloc(s, id, (uint32_t)(id % STACKS));

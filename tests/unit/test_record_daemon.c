@@ -85,7 +85,7 @@ static void leaves_the_file_of_a_refused_recording(void **state)
 	(void)state;
 	FAKE({ .answer = REFUSED });
 	fake__make_file("old", "precious");
-	assert_int_equal(COMMAND(record, "-p42", "-o", fake__file("old")), 1);
+	assert_int_equal(COMMAND(record, "-p42", "-o", fake__file("old"), "--force"), 1);
 	fake__expect_file("old", "precious");
 	fake__join();
 	fake__end();
@@ -169,9 +169,9 @@ static void runs_a_command(void **state)
 	FAKE({ .answer = OK, .later = EXITED }, { .answer = OK, .later = EXITED },
 	     /* Even if the daemon vanishes the command runs to its end. */
 	     { .answer = OK }, { .answer = REFUSED });
-	assert_int_equal(
-		COMMAND(record, "-o", fake__file("file"), "--", "sh", "-c", "echo hello; exit 7"),
-		7);
+	assert_int_equal(COMMAND(record, "-o", fake__file("file"), "--force", "--", "sh", "-c",
+				 "echo hello; exit 7"),
+			 7);
 	fake__expect_file("out", "hello\n");
 	fake__expect_file("err", "");
 	assert_int_equal(COMMAND(record, "--", "sh", "-c", "kill -KILL $$"), 137);
