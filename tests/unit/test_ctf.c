@@ -346,48 +346,63 @@ static void test_names_found_later(void **state)
 			   "block\t1000003\t0\t5\t1\tminor\t-\t-\tbefore@<unknown>:0;\n");
 }
 
-/* The n-th of many stacks: of up to 1024 frames out of 60,000, more than the table of frames
- * has places; one shares its outer half with the one before. */
-static uint32_t many_frames(uint64_t n, uint64_t *frames)
+enum { FRAMES = 60000, STACKS = 5000 };
+
+/* The n-th of many stacks, of up to 1024 frames; one shares its outer half with the one
+ * before. Frames are those from `from` on, n_frames of them. */
+static uint32_t many_frames(uint64_t n, uint64_t from, uint64_t n_frames, uint64_t *frames)
 {
 	uint64_t state = n / 2, own = n;
 	uint32_t depth = 1 + make__random(&state) % (n % 100 ? 40 : 1024);
 
 	for (uint32_t i = 0; i < depth; i++)
-		frames[i] = 1 + make__random(i >= depth / 2 ? &state : &own) % 60000;
+		frames[i] = from + make__random(i >= depth / 2 ? &state : &own) % n_frames;
 	return depth;
 }
 
-static void test_many_stacks(void **state)
+/* Each stack is new once, and comes again later. */
+static uint64_t stack_number(uint64_t i)
 {
-	enum { STACKS = 5000 };
-	struct lane *l = lane__new(2);
+	return i % 2 ? (i + 1) / 2 : 1 + i / 6;
+}
+
+static void teach_many(struct lane *l)
+{
 	static uint64_t frames[SONDE_STACK_MAX];
 	struct hs_location location = { .line = 1 };
-	char name[32], *text, *at;
+	char name[32];
 
-	(void)state;
 	location.function = location.file = name;
-	for (uint64_t i = 1; i <= 60000; i++) {
+	for (uint64_t i = 1; i <= FRAMES; i++) {
 		/* More functions and files than fit the tables, in files that come again. */
 		snprintf(name, sizeof(name), "n%" PRIu64, i % 997);
 		location.line = (uint32_t)i;
 		assert_int_equal(symbolizer__learn(l->symbolizer, i, &location, 1), 0);
 	}
-	for (uint64_t i = 1; i <= STACKS; i++) {
-		stack_of(l, i, frames, many_frames(i, frames));
-		alloc_at(l, i, i, i, 0);
-		/* Again one that was met before. */
-		alloc_at(l, STACKS + i, 1 + i / 3, i, 0);
+	/* So that codes are given in the order of frames, but for the innermost one first. */
+	for (uint64_t i = 1; i <= FRAMES - 1000; i += 1000) {
+		for (uint64_t k = 0; k < 1000; k++)
+			frames[k] = i + 999 - k;
+		stack_of(l, FRAMES + i, frames, 1000);
 	}
-	text = text_of(l);
-	at = strchr(text, '\n') + 1;
-	for (uint64_t i = 1; i <= 2 * STACKS; i++) {
-		uint32_t depth = many_frames(i % 2 ? (i + 1) / 2 : 1 + i / 2 / 3, frames);
+}
 
+/* Is this what was told, one line for each of 2 * STACKS allocations? Their times tell
+ * which ones they are. */
+static void check_many(const char *text, uint64_t from, uint64_t n_frames)
+{
+	static uint64_t frames[SONDE_STACK_MAX];
+	const char *at = strchr(text, '\n') + 1;
+	uint64_t n_lines = 0, time;
+
+	for (; *at; n_lines++) {
+		uint32_t depth;
+
+		assert_int_equal(sscanf(at, "block\t%" SCNu64, &time), 1);
+		depth = many_frames(stack_number(time - WALL), from, n_frames, frames);
 		at = strstr(at, "\t-\t-\t") + 5;
 		for (uint32_t k = 0; k < depth; k++) {
-			char frame[80];
+			char frame[96];
 			int n = snprintf(frame, sizeof(frame),
 					 "n%" PRIu64 "@n%" PRIu64 ":%" PRIu64 ";", frames[k] % 997,
 					 frames[k] % 997, frames[k]);
@@ -397,9 +412,36 @@ static void test_many_stacks(void **state)
 		}
 		assert_int_equal(*at++, '\n');
 	}
-	assert_int_equal(*at, 0);
+	assert_int_equal(n_lines, 2 * STACKS);
+}
+
+/* domains: that allocate in turn, eight blocks each. */
+static void many_stacks(int version, uint32_t domains, uint64_t from, uint64_t n_frames)
+{
+	static uint64_t frames[SONDE_STACK_MAX];
+	struct lane *l = lane__new(version);
+	char *text;
+
+	teach_many(l);
+	for (uint64_t i = 1; i <= STACKS; i++)
+		stack_of(l, i, frames, many_frames(i, from, n_frames, frames));
+	for (uint64_t i = 1; i <= 2 * STACKS; i++)
+		alloc_at(l, i, stack_number(i), i, (uint32_t)(i / 8) % domains);
+	text = text_of(l);
+	check_many(text, from, n_frames);
 	free(text);
 	lane__free(l);
+}
+
+static void test_many_stacks(void **state)
+{
+	(void)state;
+	/* More frames than the table has places. */
+	many_stacks(2, 1, 1, FRAMES);
+	many_stacks(3, 3, 1, FRAMES);
+	/* More streams than are remembered, and few frames, among them one that has the place
+	 * which readers begin with. */
+	many_stacks(3, 300, 16384 - 15, 30);
 }
 
 /* ---- rates ---- */
