@@ -18,6 +18,7 @@
 #include "user/cli/common_args.h"
 #include "user/cli/record_daemon.h"
 #include "user/cli/stat.h"
+#include "user/common/clock.h"
 #include "user/profile/profile.h"
 #include "user/track/domains.h"
 
@@ -85,10 +86,10 @@ static int begin(struct stat_session *s, const struct stat_options *o, struct hs
 	if (domain_book__new(&s->book))
 		return hs_error__set(err, -ENOMEM, "out of memory");
 	attach_notes__target(s->target, &kernel);
-	before_ns = profile__now_ns();
+	before_ns = clock__now_ns();
 	ret = attachment__new(&s->attachment, s->target, &attach, &kernel, err);
 	if (!ret)
-		attach_notes__attached(&attach, profile__now_ns() - before_ns);
+		attach_notes__attached(&attach, clock__now_ns() - before_ns);
 	return ret;
 }
 

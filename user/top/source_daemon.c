@@ -208,7 +208,7 @@ static int start(struct remote *r, struct hs_error *err)
 {
 	const struct start_request request = { .pid = r->options->pid,
 					       .profile = r->options->profile,
-					       .is_raw = true,
+					       .format = SINK_RAW,
 					       .is_bound = true };
 	json_t *json = start_request__json(&request), *answer = NULL;
 	int ends[2], ret;
