@@ -32,7 +32,7 @@ const TITLE_HELP = {
   promoted: "Copied from the minor to the major heap",
   survivors: "Lived through so many major collection cycles, dead since or not",
 };
-const state = { metric: "allocated", unit: "words", domain: null, search: "" };
+const state = { metric: METRICS.find((m) => m.startsWith(data.metric)) || "allocated", unit: "words", domain: null, search: "" };
 
 function format(words) {
   return state.unit === "bytes" ? estimate.bytes(words) : `${estimate.words(words)}`;
