@@ -15,11 +15,17 @@ const fs = require("node:fs");
 /* The page shows these as U+FFFD: they move the cursor, turn text round or hide it. */
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
-function frameName(frame) {
-  const name = frame.function === null ? "(unknown)" : frame.function || "(no name)";
-  const place = frame.file === null ? "" : frame.line ? `${frame.file}:${frame.line}` : frame.file;
+const NAME_MAX = 300;
 
-  return (place ? `${name}  ${place}` : name).replace(UNSEEN, "\ufffd");
+function clean(name) {
+  return (name.length > NAME_MAX ? name.slice(0, NAME_MAX) + "…" : name).replace(UNSEEN, "\ufffd");
+}
+
+function frameName(frame) {
+  const name = frame.function === null ? "(unknown)" : clean(frame.function) || "(no name)";
+  const place = frame.file === null ? "" : frame.line ? `${clean(frame.file)}:${frame.line}` : clean(frame.file);
+
+  return place ? `${name}  ${place}` : name;
 }
 
 function pathOf(stacks, id) {

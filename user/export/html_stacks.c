@@ -90,7 +90,7 @@ static void write_metric(FILE *f, const struct html_cell *cells, size_t n, int m
 
 	fprintf(f, ",\"%s\":{\"unit\":\"words\"", html_metrics[m].name);
 	html_json__column(f, "words", &first->words, sizeof(*cells), n, 9);
-	html_json__column(f, "blocks", &first->blocks, sizeof(*cells), n, 6);
+	html_json__column(f, "blocks", &first->blocks, sizeof(*cells), n, 4);
 	if (variance)
 		html_json__column(f, "variance", &first->variance, sizeof(*cells), n, 4);
 	putc('}', f);
