@@ -3,8 +3,8 @@
  * heapsonde follow: write the records of a profile as they come.
  *
  * In:   the number of the profile.
- * Out:  its records on stdout, whole lines only, until the profile or the user ends
- *       it.
+ * Out:  its records on stdout, until the profile or the user ends it: whole lines only, or
+ *       a capture, which may end anywhere.
  */
 #include <argp.h>
 #include <errno.h>
@@ -17,7 +17,10 @@
 #include <unistd.h>
 
 #include "user/cli/cli.h"
+#include "user/cli/common_args.h"
+#include "user/cli/output_file.h"
 #include "user/client/client.h"
+#include "user/collect/capture.h"
 #include "user/wire/wire.h"
 
 #define ROOM_MIN_BYTES 65536u
@@ -26,9 +29,13 @@
 /* A pipe that is ready takes as much without blocking (PIPE_BUF). */
 #define WRITE_BYTES 4096u
 
+enum { OPT_FORMAT = 256 };
+
 struct options {
 	int profile;
 	const char *socket;
+	const char *format_name; /* of --format; NULL: not given */
+	enum sink_format format;
 };
 
 struct follower {
@@ -36,15 +43,22 @@ struct follower {
 	int signal_fd;
 	char *bytes;
 	size_t n, room;
-	size_t n_whole;   /* up to the end of the last whole line */
+	size_t n_whole;   /* up to the end of the last whole line; of a capture all */
 	size_t n_written; /* of these */
 	bool is_stopping; /* by a signal */
 	bool has_ended;   /* the daemon sends no more */
-	bool has_summary; /* the last line was it */
+	bool has_summary; /* the last record was it */
+	/* If it is a capture: looks for the summary. */
+	struct capture *capture; /* NULL: lines */
+	struct capture_reader reader;
 };
 
 static const struct argp_option option_list[] = {
 	{ "socket", CLI_OPT_SOCKET, "PATH", 0, CLI_SOCKET_HELP, 0 },
+	{ "format", OPT_FORMAT, "FORMAT", 0,
+	  "jsonl (default); hsd, a capture for `heapsonde report`, `export` and the like; or raw, "
+	  "the same not compressed",
+	  0 },
 	{ 0 },
 };
 
@@ -58,6 +72,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case CLI_OPT_SOCKET:
 		o->socket = arg;
+		return 0;
+	case OPT_FORMAT:
+		o->format_name = arg;
+		return 0;
+	case ARGP_KEY_END:
+		o->format = output_file__argp_format(state, o->format_name, NULL);
+		if (o->format != SINK_JSONL && isatty(STDOUT_FILENO))
+			cli__argp_error(state, "a capture is not for a terminal");
 		return 0;
 	case ARGP_KEY_ARG:
 		if (state->arg_num)
@@ -80,6 +102,12 @@ static int begin(struct follower *f, const struct options *o, struct hs_error *e
 	if (ret)
 		return ret;
 	request = json_pack("{s:s, s:i}", "op", "follow", "profile", o->profile);
+	/* Only if it need be: an older daemon knows nothing of it. */
+	if (request && o->format != SINK_JSONL &&
+	    json_object_set_new(request, "format", json_string(sink_format__name(o->format)))) {
+		json_decref(request);
+		request = NULL;
+	}
 	ret = request ? client__ask(&f->client, request, -1, &answer, err)
 		      : hs_error__set(err, -ENOMEM, "out of memory");
 	json_decref(request);
@@ -111,6 +139,44 @@ static int make_room(struct follower *f)
 	return 0;
 }
 
+/* ---- captures ---- */
+
+static int see_json(void *ctx, json_t *object)
+{
+	const char *type = json_string_value(json_object_get(object, "type"));
+	struct follower *f = ctx;
+
+	f->has_summary = type && !strcmp(type, "summary");
+	return 0;
+}
+
+static int see_event(void *ctx, const struct hs_event *event)
+{
+	(void)ctx;
+	(void)event;
+	return 0;
+}
+
+static int open_capture(struct follower *f, struct hs_error *err)
+{
+	int ret;
+
+	f->reader.json = see_json;
+	f->reader.event = see_event;
+	f->reader.ctx = f;
+	ret = capture__new(&f->capture, &f->reader);
+	return ret ? hs_error__set(err, ret, "out of memory") : 0;
+}
+
+/* Any of its bytes may be written. */
+static int take_capture(struct follower *f, size_t n, struct hs_error *err)
+{
+	f->n_whole = f->n;
+	return capture__feed(f->capture, f->bytes + f->n - n, n, err);
+}
+
+/* ---- lines ---- */
+
 /* Does the last of the whole lines say that this is the end? */
 static bool ends_in_summary(const struct follower *f)
 {
@@ -139,6 +205,8 @@ static int receive(struct follower *f, struct hs_error *err)
 		return 0;
 	}
 	f->n += (size_t)n;
+	if (f->capture)
+		return take_capture(f, (size_t)n, err);
 	newline = memrchr(f->bytes + old, '\n', (size_t)n);
 	if (newline) {
 		f->n_whole = (size_t)(newline + 1 - f->bytes);
@@ -178,7 +246,7 @@ static void on_signal(struct follower *f)
 
 	if (read(f->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return;
-	if (f->is_stopping || !f->n_written || f->bytes[f->n_written - 1] == '\n') {
+	if (f->is_stopping || f->capture || !f->n_written || f->bytes[f->n_written - 1] == '\n') {
 		f->n_whole = f->n_written;
 	} else {
 		newline = memchr(f->bytes + f->n_written, '\n', f->n_whole - f->n_written);
@@ -217,8 +285,10 @@ static int copy(struct follower *f, struct hs_error *err)
 
 static int run(struct follower *f, const struct options *o, struct hs_error *err)
 {
-	int ret = begin(f, o, err);
+	int ret = o->format == SINK_JSONL ? 0 : open_capture(f, err);
 
+	if (!ret)
+		ret = begin(f, o, err);
 	if (!ret)
 		ret = copy(f, err);
 	if (!ret && !f->is_stopping && !f->has_summary)
@@ -234,9 +304,8 @@ int cmd_follow(int argc, char **argv)
 	static const struct argp argp = { option_list,
 					  parse,
 					  "PROFILE",
-					  "Write the records of a profile to standard output, one "
-					  "JSON object a line, from now on until it ends, or "
-					  "Ctrl-C.",
+					  "Write the records of a profile to standard output, from "
+					  "now on until it ends, or Ctrl-C.",
 					  NULL,
 					  NULL,
 					  NULL };
@@ -245,11 +314,12 @@ int cmd_follow(int argc, char **argv)
 	struct hs_error err;
 	int status = 0;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
+	if (common_args__parse(&argp, argc, argv, 0, &o))
 		return CLI_EXIT_USAGE;
 	if (run(&f, &o, &err))
 		status = cli__die(&err);
 	client__close(&f.client);
+	capture__free(f.capture);
 	if (f.signal_fd >= 0)
 		close(f.signal_fd);
 	free(f.bytes);

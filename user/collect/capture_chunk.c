@@ -8,8 +8,8 @@
 
 #include "user/sinks/raw_format.h"
 
-/* More inlined functions in one frame than any symbolizer gives. */
-#define LOCATIONS_MAX 256
+/* Inlined functions in one frame: no symbolizer gives more. */
+#define LOCATIONS_MAX 64
 
 /* Bytes still to be read of a payload. */
 struct cursor {
@@ -75,7 +75,7 @@ static int on_frame(const struct capture_reader *r, struct cursor c)
 		err = -ENOMEM;
 	for (uint32_t i = 0; i < raw.n_locations && !err; i++)
 		err = take_location(&c, &locations[i], &texts[2 * i], &texts[2 * i + 1]);
-	if (!err)
+	if (!err && r->symbolizer)
 		err = symbolizer__learn(r->symbolizer, raw.slot, locations, raw.n_locations);
 	if (err == -EINVAL)
 		err = -EBADMSG;

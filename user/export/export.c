@@ -7,6 +7,11 @@
 const struct exporter *const exporters[] = {
 	&export_html,
 	&export_jsonl,
+	&export_ctf,
+	&export_pprof,
+	&export_folded,
+	&export_speedscope,
+	&export_html,
 	NULL,
 };
 

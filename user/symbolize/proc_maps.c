@@ -2,11 +2,12 @@
 /* See proc_maps.h. */
 #include "user/symbolize/proc_maps.h"
 
+#include "user/common/clock.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MAX_FILES 256
@@ -21,6 +22,7 @@
 struct mapped_file {
 	uint64_t dev, ino;
 	struct elf_image *image; /* NULL: could not be opened; tried again at a refresh */
+	char *path;              /* as of when it was opened; NULL: not opened, or no memory */
 	bool is_new;             /* opened in this refresh, and not confirmed yet */
 };
 
@@ -38,14 +40,6 @@ struct proc_maps {
 	uint64_t refresh_interval, no_refresh_before; /* ns */
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static struct mapped_file *find_file(struct proc_maps *m, const struct map_line *l)
 {
 	/* From the end: neighbouring lines are mostly of the same file. */
@@ -53,6 +47,12 @@ static struct mapped_file *find_file(struct proc_maps *m, const struct map_line 
 		if (m->mapped[i].ino == l->ino && m->mapped[i].dev == l->dev)
 			return &m->mapped[i];
 	return NULL;
+}
+
+static void free_file(struct mapped_file *f)
+{
+	elf_image__free(f->image);
+	free(f->path);
 }
 
 /* See to it that the file behind a line is open, if it can be. Errors: -ENOMEM. */
@@ -73,6 +73,8 @@ static int want_file(struct proc_maps *m, const struct map_line *l)
 	if (fd < 0)
 		return 0;
 	f->is_new = true;
+	free(f->path);
+	f->path = strdup(l->path);
 	return elf_image__new(&f->image, fd, m->next_source++, m->pages);
 }
 
@@ -106,8 +108,9 @@ static void confirm_files(struct proc_maps *m, const struct map_lines *list)
 		struct mapped_file *f = &m->mapped[i];
 
 		if (f->is_new) {
-			elf_image__free(f->image);
+			free_file(f);
 			f->image = NULL;
+			f->path = NULL;
 			f->is_new = false;
 		}
 	}
@@ -159,6 +162,7 @@ static int refresh(struct proc_maps *m)
 			.offset = l->offset,
 			.is_exec = l->is_exec,
 			.image = f->image,
+			.path = f->path,
 		};
 	}
 	map_lines__free(&list);
@@ -202,7 +206,7 @@ void proc_maps__free(struct proc_maps *m)
 	if (!m)
 		return;
 	for (size_t i = 0; i < m->n_files; i++)
-		elf_image__free(m->mapped[i].image);
+		free_file(&m->mapped[i]);
 	free(m->mappings);
 	free(m);
 }
@@ -234,18 +238,24 @@ const struct mapping *proc_maps__find_or_refresh(struct proc_maps *m, uint64_t a
 
 	if (found)
 		return found;
-	start = now_ns();
+	start = clock__now_ns();
 	if (start < m->no_refresh_before)
 		return NULL;
 	if (!refresh(m))
 		found = proc_maps__find(m, addr);
-	end = now_ns();
+	end = clock__now_ns();
 	m->refresh_interval = found ? REFRESH_MIN : m->refresh_interval * 2;
 	if (m->refresh_interval > REFRESH_MAX)
 		m->refresh_interval = REFRESH_MAX;
 	pause = (end - start) * REFRESH_SHARE;
 	m->no_refresh_before = end + (pause > m->refresh_interval ? pause : m->refresh_interval);
 	return found;
+}
+
+size_t proc_maps__all(const struct proc_maps *m, const struct mapping **out)
+{
+	*out = m->mappings;
+	return m->n_mappings;
 }
 
 int proc_maps__image_function(struct proc_maps *m, struct elf_image *img, uint64_t vaddr, char *buf,

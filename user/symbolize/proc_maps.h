@@ -32,6 +32,7 @@ struct mapping {
 	uint64_t offset;
 	bool is_exec;
 	struct elf_image *image;
+	const char *path; /* of the file, as the kernel prints it; NULL: out of memory */
 };
 
 /*
@@ -54,6 +55,9 @@ const struct mapping *proc_maps__find(struct proc_maps *m, uint64_t addr);
  * addresses cannot keep us busy.
  */
 const struct mapping *proc_maps__find_or_refresh(struct proc_maps *m, uint64_t addr);
+
+/* All of them, by address, valid until the next refresh. Returns their number. */
+size_t proc_maps__all(const struct proc_maps *m, const struct mapping **out);
 
 /*
  * The name of the function at the run-time address pc, as elf_image__function gives

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "user/symbolize/build_id.h"
 #include "user/symbolize/frametable.h"
 #include "user/symbolize/ocaml_name.h"
 #include "user/symbolize/page_cache.h"
@@ -356,4 +357,26 @@ int symbolizer__learn(struct symbolizer *s, uint64_t slot, const struct hs_locat
 			return -ENOMEM;
 	}
 	return remember(s, slot, copy, n_locs);
+}
+
+int symbolizer__mappings(const struct symbolizer *s, size_t max,
+			 int (*each)(void *ctx, const struct symbolizer_mapping *m), void *ctx)
+{
+	const struct mapping *all = NULL;
+	size_t n = s->maps ? proc_maps__all(s->maps, &all) : 0;
+	int ret = 0;
+
+	for (size_t i = 0; i < n && max && !ret; i++) {
+		struct symbolizer_mapping m = { all[i].start, all[i].end, all[i].offset,
+						all[i].path,  NULL,       0 };
+		uint8_t id[BUILD_ID_MAX_BYTES];
+
+		if (!all[i].is_exec)
+			continue;
+		max--;
+		m.build_id = id;
+		m.n_build_id = build_id__read(all[i].image, id);
+		ret = each(ctx, &m);
+	}
+	return ret;
 }

@@ -82,4 +82,19 @@ int symbolizer__learn(struct symbolizer *s, uint64_t slot, const struct hs_locat
 /* A symbolizer that knows only what it is taught. Errors: -ENOMEM. */
 int symbolizer__new_empty(struct symbolizer **out);
 
+/* A mapping of an executable file, for those who look at addresses with other tools. */
+struct symbolizer_mapping {
+	uint64_t start, end, offset; /* bytes; as in /proc/PID/maps */
+	const char *file;            /* as the kernel prints it: any bytes. NULL: unknown */
+	const uint8_t *build_id;
+	size_t n_build_id; /* bytes; 0: it has none */
+};
+
+/*
+ * Call each(ctx, …) for the executable mappings that are known, by address, at most `max`.
+ * What it gets is borrowed for the call. Returns 0 or the first non-zero return of each.
+ */
+int symbolizer__mappings(const struct symbolizer *s, size_t max,
+			 int (*each)(void *ctx, const struct symbolizer_mapping *m), void *ctx);
+
 #endif /* HEAPSONDE_SYMBOLIZE_H */
