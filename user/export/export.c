@@ -5,6 +5,7 @@
 #include <string.h>
 
 const struct exporter *const exporters[] = {
+	&export_html,
 	&export_jsonl,
 	&export_ctf,
 	&export_pprof,
