@@ -100,21 +100,28 @@ static __always_inline void record_begin(struct hs_record *h, enum hs_record_typ
 	h->tid = (__u32)pid_tgid;
 }
 
-/* Tell user space about the domain itself. */
-static __always_inline void domain_tell(struct hs_domain *d, const struct sonde_gc *gc,
-					enum hs_record_type type)
+/* Send a record about the domain itself. 0, or -1: the ring buffer is full. */
+static __always_inline int domain_send(const struct hs_domain *d, const struct sonde_gc *gc,
+				       enum hs_record_type type)
 {
 	struct hs_rec_domain *rec = bpf_ringbuf_reserve(&ring, sizeof(*rec), 0);
 
-	if (!rec) {
-		domain_lost(d, HS_LOSS_EVENTS_DROPPED, 1);
-		return;
-	}
+	if (!rec)
+		return -1;
 	record_begin(&rec->h, type, sizeof(*rec), gc->unique_id);
 	rec->domain_id = gc->domain_id;
 	rec->parent = gc->parent_unique_id;
 	rec->counts = d->now;
 	bpf_ringbuf_submit(rec, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* The same for what is told once and never again. */
+static __always_inline void domain_tell(struct hs_domain *d, const struct sonde_gc *gc,
+					enum hs_record_type type)
+{
+	if (domain_send(d, gc, type))
+		domain_lost(d, HS_LOSS_EVENTS_DROPPED, 1);
 }
 
 /* ---- rates ---- */

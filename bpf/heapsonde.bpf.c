@@ -72,9 +72,54 @@ int hs_minor_end(struct pt_regs *ctx)
 	return 0;
 }
 
-/* What the end of a major cycle and a compaction have in common: all major blocks
- * are looked at, those of terminated domains too. */
-static __always_inline int walk_all_major(struct pt_regs *ctx, bool is_compaction)
+/*
+ * A major cycle has ended, and what it did to the domain's blocks has been told. Every
+ * domain says so while the profile samples, for blocks go from one to another; later
+ * those that still follow some (had_blocks: before this cycle).
+ *
+ * Where a death of this cycle has had to wait (n_delayed: how many had until now), or
+ * there is no room, nothing is said: the domain's next record has the number of cycles.
+ */
+static __always_inline void cycle_tell(const struct walk *w, const struct sonde_gc *gc,
+				       bool had_blocks, __u64 n_delayed)
+{
+	struct hs_domain *d = w->d;
+
+	if (*(volatile bool *)&stopped)
+		return;
+	if (!(profile_flags() & HS_PROFILE_SAMPLING) && !had_blocks && !w->is_adopting)
+		return;
+	if (d->lost[HS_LOSS_EVENT_RING_FULL] != n_delayed || !ring_has_room(RING_LIFETIME) ||
+	    domain_send(d, gc, HS_REC_MAJOR_CYCLE))
+		domain_lost(d, HS_LOSS_EVENT_RING_FULL, 1);
+}
+
+/* All major blocks are looked at, those of terminated domains too. */
+SEC("uprobe.s")
+int hs_major_end(struct pt_regs *ctx)
+{
+	struct hs_domain *d;
+	struct sonde_gc gc;
+	bool had_blocks;
+	__u64 n_delayed;
+	struct walk w;
+
+	d = gc_enter(ctx, &gc);
+	if (!d)
+		return 0;
+	had_blocks = d->tracked > 0;
+	n_delayed = d->lost[HS_LOSS_EVENT_RING_FULL];
+	walk_begin(&w, d, &gc);
+	w.colour = gc.colour_unmarked;
+	WALK_MAJOR(&w, major_step);
+	WALK_ORPHANS(&w, major_step);
+	walk_end(&w);
+	cycle_tell(&w, &gc, had_blocks, n_delayed);
+	return 0;
+}
+
+SEC("uprobe.s")
+int hs_compact(struct pt_regs *ctx)
 {
 	struct hs_domain *d;
 	struct sonde_gc gc;
@@ -84,29 +129,11 @@ static __always_inline int walk_all_major(struct pt_regs *ctx, bool is_compactio
 	if (!d)
 		return 0;
 	walk_begin(&w, d, &gc);
-	if (is_compaction) {
-		w.colour = gc.colour_marked;
-		WALK_MAJOR(&w, compact_step);
-		WALK_ORPHANS(&w, compact_step);
-	} else {
-		w.colour = gc.colour_unmarked;
-		WALK_MAJOR(&w, major_step);
-		WALK_ORPHANS(&w, major_step);
-	}
+	w.colour = gc.colour_marked;
+	WALK_MAJOR(&w, compact_step);
+	WALK_ORPHANS(&w, compact_step);
 	walk_end(&w);
 	return 0;
-}
-
-SEC("uprobe.s")
-int hs_major_end(struct pt_regs *ctx)
-{
-	return walk_all_major(ctx, false);
-}
-
-SEC("uprobe.s")
-int hs_compact(struct pt_regs *ctx)
-{
-	return walk_all_major(ctx, true);
 }
 
 SEC("uprobe")

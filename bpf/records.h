@@ -24,8 +24,8 @@ enum hs_record_type {
 	HS_REC_UNKNOWN = 5, /* a block whose fate could not be read */
 	HS_REC_DOMAIN_SPAWN = 6,
 	HS_REC_DOMAIN_TERMINATE = 7,
-	HS_REC_EXIT = 8, /* the process is exiting: last counters of the domain */
-	HS_REC_RATE = 9, /* from here on the domain samples at another rate */
+	HS_REC_EXIT = 8,         /* the process is exiting: last counters of the domain */
+	HS_REC_RATE = 9,         /* from here on the domain samples at another rate */
 	HS_REC_MAJOR_CYCLE = 10, /* a major cycle has ended; told by each domain */
 	HS_REC_TYPE_END
 };

@@ -83,9 +83,47 @@ one_that_died_old() {
   refuses "${n}p"
   refuses "${n}s/dealloc_major/dealloc_minor/"
   refuses "${n}s/dealloc_major/unheard_of/"
+  refuses '/^\{"type":"counters"/d'
+  refuses '/^\{"type":"counters"/p'
+  refuses '/^\{"type":"counters"/s/"samples_kept":[0-9]+/"samples_kept":3/'
+  refuses '/^\{"type":"counters"/s/"promoted_words":[0-9]+/"promoted_words":0/'
+  refuses '/^\{"type":"counters"/s/"tracked":0/"tracked":-1/'
+  refuses '/^\{"type":"counters"/s/"major_collections":[0-9]+,//'
   refuses '$s/"records":[0-9]+/"records":3/'
   refuses '$s/"lost":\{\}/"lost":{"ring_full":3}/'
   refuses '$s/"reason":"[^"]*",//'
+}
+
+# cycles N…: major_cycle records of domain 0 with these numbers, before the counters of run.jsonl,
+# and check_order's verdict.
+cycles() {
+  local n thread
+  thread=$(sed -n 's/^{"type":"thread","thread":\([0-9]*\),"domain":0,.*/\1/p' run.jsonl | head -n 1)
+  {
+    grep -v '^{"type":"\(counters\|summary\)"' run.jsonl
+    for n; do
+      echo '{"type":"major_cycle","domain":0,"thread":'"$thread"',"time":1,"minor_words":1,"promoted_words":1,"major_words":1,"minor_collections":1,"major_collections":'"$n"'}'
+    done
+    grep '^{"type":"\(counters\|summary\)"' run.jsonl
+  } >changed.jsonl
+  "$LIB/flatten" changed.jsonl >changed.tsv
+  "$LIB/check_order" "${order_options[@]}" changed.tsv >verdict
+}
+
+@test "check_order wants every major cycle of a domain, in turn" {
+  oracle lifetimes 100 1
+  in_order run
+  local order_options=()
+  cycles 1 2 3
+  cycles 2
+  not cycles 1 3
+  not cycles 2 2
+  not cycles 3 2
+  # More than the summary has.
+  not cycles 1000000
+  order_options=(-v allow_loss=1)
+  cycles 1 3
+  not cycles 3 2
 }
 
 # lossy SED…: check_order's verdict on run.jsonl after this change, where records may be missing.

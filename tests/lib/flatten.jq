@@ -62,6 +62,18 @@ def other:
   elif .type == "domain_terminate" then
     if (.domain | natural) and (.thread | positive) and (.time | positive) and counts("")
     then [.type, .domain, .time, .thread] else null end
+  elif .type == "major_cycle" then
+    if (.domain | natural) and (.thread | positive) and (.time | positive) and counts("")
+       and (.major_collections | positive)
+    then [.type, .domain, .thread, .time, .minor_words, .promoted_words, .major_words,
+      .major_collections]
+    else null end
+  elif .type == "counters" then
+    if (.domain | natural) and (.time | positive) and counts("") and (.samples_kept | natural)
+       and (.tracked | natural)
+    then [.type, .domain, .time, .minor_words, .promoted_words, .major_words,
+      .major_collections, .samples_kept, .tracked]
+    else null end
   elif .type == "thread" then
     if (.thread | positive) and (.domain | natural) and (.time | positive)
     then [.type, .thread, .domain, .time] else null end
@@ -77,7 +89,8 @@ def other:
       [.domain, .state, .minor_words, .promoted_words, .major_words,
        .base_minor_words, .base_promoted_words, .base_major_words,
        .samples_hit, .samples_kept, .records,
-       .end_minor_words, .end_promoted_words, .end_major_words, .sampled, .rate // "-"]
+       .end_minor_words, .end_promoted_words, .end_major_words, .sampled, .rate // "-",
+       .major_collections, .tracked]
       | map(tostring) | join(":")]
     else null end
   else null end;

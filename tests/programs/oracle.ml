@@ -88,19 +88,26 @@ let event s kind id =
       Printf.fprintf s.out {|{"type":"%s","id":%d,%s}|} kind id (common s);
       output_char s.out '\n')
 
+let counts prefix (c : Gc.stat) =
+  Printf.sprintf
+    {|"%sminor_words":%.0f,"%spromoted_words":%.0f,"%smajor_words":%.0f,"%sminor_collections":%d,"%smajor_collections":%d|}
+    prefix c.minor_words prefix c.promoted_words prefix c.major_words prefix
+    c.minor_collections prefix c.major_collections
+
 (* The program's counters are put down to the main domain. *)
-let domain_json rate (base : Gc.stat) (domain, (records, samples)) =
-  let zero =
-    { base with minor_words = 0.; promoted_words = 0.; major_words = 0.;
+let of_domain domain (stat : Gc.stat) =
+  if domain = 0 then stat
+  else
+    { stat with minor_words = 0.; promoted_words = 0.; major_words = 0.;
       minor_collections = 0; major_collections = 0 }
-  in
-  let now, base = if domain = 0 then (Gc.quick_stat (), base) else (zero, zero) in
-  let counts prefix (c : Gc.stat) =
-    Printf.sprintf
-      {|"%sminor_words":%.0f,"%spromoted_words":%.0f,"%smajor_words":%.0f,"%sminor_collections":%d,"%smajor_collections":%d|}
-      prefix c.minor_words prefix c.promoted_words prefix c.major_words prefix
-      c.minor_collections prefix c.major_collections
-  in
+
+let counters_json now time (domain, (_, samples)) =
+  Printf.sprintf
+    {|{"type":"counters","domain":%d,"time":%d,%s,"samples_kept":%d,"tracked":0}|}
+    domain time (counts "" (of_domain domain now)) samples
+
+let domain_json rate base now (domain, (records, samples)) =
+  let now = of_domain domain now and base = of_domain domain base in
   Printf.sprintf
     {|{"domain":%d,"state":"terminated","sampled":true,"rate":%.17g,%s,%s,%s,"samples_hit":%d,"samples_kept":%d,"records":%d,"tracked":0}|}
     domain rate (counts "" now) (counts "base_" base) (counts "end_" now) samples
@@ -136,9 +143,11 @@ let run ~file ~rate ~gettid ~now_ns work =
     Hashtbl.replace s.counts 0
       (Option.value (Hashtbl.find_opt s.counts 0) ~default:(0, 0));
     let domains = List.of_seq (Hashtbl.to_seq s.counts) in
+    let now = Gc.quick_stat () and time = now_ns () in
+    List.iter (fun d -> output_string out (counters_json now time d ^ "\n")) domains;
     Printf.fprintf out
       {|{"type":"summary","reason":"target exited","domains":[%s],"lost":{}}|}
-      (String.concat "," (List.map (domain_json rate base) domains));
+      (String.concat "," (List.map (domain_json rate base now) domains));
     output_char out '\n';
     close_out out
   in

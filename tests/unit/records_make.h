@@ -101,7 +101,7 @@ static inline void make__stack(union record *r, uint64_t hash, const uint64_t *f
 	memcpy(r->bytes + sizeof(r->stack), frames, depth * sizeof(frames[0]));
 }
 
-/* type: spawn, terminate or exit. */
+/* type: spawn, terminate, exit or major cycle. */
 static inline void make__domain(union record *r, enum hs_record_type type)
 {
 	make__head(r, type, sizeof(r->domain));

@@ -53,7 +53,7 @@ static int decode(const void *bytes, size_t len, struct hs_event *event)
 
 static const enum hs_record_type block_types[] = { HS_REC_PROMOTE, HS_REC_DEALLOC, HS_REC_UNKNOWN };
 static const enum hs_record_type domain_types[] = { HS_REC_DOMAIN_SPAWN, HS_REC_DOMAIN_TERMINATE,
-						    HS_REC_EXIT };
+						    HS_REC_EXIT, HS_REC_MAJOR_CYCLE };
 
 /* One record of each type: allocation, stack, blocks, rate, domains. */
 #define FIRST_BLOCK 2
@@ -335,6 +335,7 @@ static bool is_sane(const struct hs_event *e, size_t len)
 	case HS_REC_DOMAIN_SPAWN:
 	case HS_REC_DOMAIN_TERMINATE:
 	case HS_REC_EXIT:
+	case HS_REC_MAJOR_CYCLE:
 		return e->h->size_bytes == 80 && e->domain->counts.minor_words <= INT64_MAX;
 	case HS_REC_RATE:
 		return e->h->size_bytes == 88 && e->rate->counts.minor_words <= INT64_MAX &&

@@ -79,6 +79,11 @@ static void writes_what_is_promised(void **state)
 		    "{\"type\":\"domain_terminate\"," HEAD
 		    ",\"minor_words\":11,\"promoted_words\":12,\"major_words\":13,"
 		    "\"minor_collections\":14,\"major_collections\":15}\n");
+	make__domain(&r, HS_REC_MAJOR_CYCLE);
+	expect_line(&r, NULL,
+		    "{\"type\":\"major_cycle\"," HEAD
+		    ",\"minor_words\":11,\"promoted_words\":12,\"major_words\":13,"
+		    "\"minor_collections\":14,\"major_collections\":15}\n");
 	/* Whatever profile the kernel was asked for: it is the domain's own. */
 	make__domain(&r, HS_REC_DOMAIN_SPAWN);
 	r.h.profile = 9;
@@ -168,6 +173,8 @@ static void fast_printer_agrees(void **state)
 	make__domain(&r, HS_REC_DOMAIN_TERMINATE);
 	r.domain.counts.minor_words = INT64_MAX;
 	expect_agreement(&r, NULL);
+	r.h.type = HS_REC_MAJOR_CYCLE;
+	expect_agreement(&r, NULL);
 	make__rate(&r, 1, 24);
 	expect_agreement(&r, NULL);
 }
@@ -219,6 +226,18 @@ static void makes_losses(void **state)
 	expect_object(json__loss(UINT32_MAX, "output_full", INT64_MAX, INT64_MAX),
 		      "{\"type\":\"loss\",\"domain\":null,\"cause\":\"output_full\","
 		      "\"count\":9223372036854775807,\"time\":9223372036854775807}");
+}
+
+static void makes_counters(void **state)
+{
+	const struct hs_counts counts = { 1, 2, INT64_MAX, 4, 5 };
+
+	(void)state;
+	expect_object(json__counters(7, &counts, 8, 9, 4742235951481),
+		      "{\"type\":\"counters\",\"domain\":7,\"time\":4742235951481,"
+		      "\"minor_words\":1,\"promoted_words\":2,"
+		      "\"major_words\":9223372036854775807,\"minor_collections\":4,"
+		      "\"major_collections\":5,\"samples_kept\":8,\"tracked\":9}");
 }
 
 /* The position of a location, as Printexc has it. */
@@ -432,6 +451,7 @@ int main(void)
 		cmocka_unit_test(leaves_whole_lines),
 		cmocka_unit_test(writes_threads),
 		cmocka_unit_test(makes_losses),
+		cmocka_unit_test(makes_counters),
 		cmocka_unit_test(writes_to_streams),
 	};
 

@@ -17,6 +17,7 @@
 #include "user/cli/stat.h"
 #include "user/cli/status.h"
 #include "user/client/client.h"
+#include "user/common/clock.h"
 
 struct known_domain {
 	uint32_t domain;
@@ -142,7 +143,7 @@ static int wait_until(struct stat_client *s, uint64_t until_ns, struct hs_error 
 			{ .fd = s->signal_fd, .events = POLLIN },
 			{ .fd = s->client.fd, .events = POLLIN },
 		};
-		uint64_t now = profile__now_ns(), rest = until_ns > now ? until_ns - now : 0;
+		uint64_t now = clock__now_ns(), rest = until_ns > now ? until_ns - now : 0;
 		int ret;
 
 		if (!rest)
@@ -160,7 +161,7 @@ static int wait_until(struct stat_client *s, uint64_t until_ns, struct hs_error 
 
 static int run(struct stat_client *s, const struct stat_options *o, struct hs_error *err)
 {
-	uint64_t until = profile__now_ns();
+	uint64_t until = clock__now_ns();
 	int go_on = 1;
 
 	for (int i = 0; go_on && (!o->count || i < o->count); i++) {

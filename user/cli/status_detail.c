@@ -6,6 +6,7 @@
 
 #include "user/cli/cli.h"
 #include "user/cli/status.h"
+#include "user/common/clock.h"
 #include "user/common/units.h"
 #include "user/profile/profile.h"
 
@@ -52,7 +53,7 @@ void status__rate(const json_t *object, char *text, size_t size)
 static void print_state(const json_t *p)
 {
 	const char *reason = status__string(p, "reason");
-	double seconds = ((double)profile__now_ns() - (double)status__integer(p, "time")) / 1e9;
+	double seconds = ((double)clock__now_ns() - (double)status__integer(p, "time")) / 1e9;
 	char rate[40];
 
 	printf("%-12s%s", "state", status__string(p, "state"));

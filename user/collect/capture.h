@@ -18,7 +18,7 @@
 #include "user/symbolize/symbolize.h"
 
 struct capture_reader {
-	/* A header, profile, loss or summary record; object is borrowed. */
+	/* A header, profile, loss, counters or summary record; object is borrowed. */
 	int (*json)(void *ctx, json_t *object);
 	int (*event)(void *ctx, const struct hs_event *event);
 	void *ctx;

@@ -8,12 +8,13 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <bpf/bpf.h>
 
 #include "bpf/tables.h"
 #include "user/collect/collect.h"
+
+#include "user/common/clock.h"
 
 struct untold {
 	int blocks_fd;
@@ -22,14 +23,6 @@ struct untold {
 	collect_fn each;
 	void *ctx;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /* Whose blocks, and the thread that ran there last; 0: nobody knows. */
 struct owner {
@@ -68,7 +61,7 @@ static int tell_list(struct untold *u, uint32_t index, const struct owner *owner
 			return 0;
 		if (b.flags & HS_BLOCK_UNTOLD)
 			err = tell(u, &b, owner, HS_REC_PROMOTE,
-				   b.flags & HS_BLOCK_DEAD ? b.addr : now_ns());
+				   b.flags & HS_BLOCK_DEAD ? b.addr : clock__now_ns());
 		if (!err && b.flags & HS_BLOCK_DEAD)
 			err = tell(u, &b, owner, HS_REC_DEALLOC, b.addr);
 		if (err)

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "user/common/clock.h"
 #include "user/daemon/metrics_listen.h"
 #include "user/daemon/metrics_text.h"
 #include "user/daemon/usage.h"
@@ -34,10 +35,7 @@ struct metrics {
 
 static uint64_t now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+	return clock__now_ns() / 1000000;
 }
 
 /* ---- the snapshot ---- */

@@ -10,6 +10,7 @@
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
+#include "user/common/clock.h"
 #include "user/daemon/held.h"
 #include "user/daemon/peer.h"
 #include "user/daemon/reply.h"
@@ -300,7 +301,7 @@ static void look_at_target(struct worker *w)
 static int on_clock(sd_event_source *source, uint64_t us, void *ctx)
 {
 	struct worker *w = ctx;
-	uint64_t now = profile__now_ns();
+	uint64_t now = clock__now_ns();
 	bool has_more = false;
 	struct held *h;
 

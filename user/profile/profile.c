@@ -5,18 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "user/collect/collect.h"
+#include "user/common/clock.h"
 #include "user/sinks/json.h"
-
-uint64_t profile__now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 const char *end_reason__text(enum end_reason reason)
 {
@@ -48,6 +40,29 @@ static int write_json(struct sink *sink, json_t *object)
 	err = sink->ops->json(sink, object);
 	json_decref(object);
 	return err;
+}
+
+/* ---- counters ---- */
+
+static int on_loss(void *ctx, uint32_t domain, enum hs_loss cause, uint64_t n)
+{
+	struct profile *p = ctx;
+
+	if (!decode__loss_is_real(cause))
+		return 0;
+	return write_json(p->sink,
+			  json__loss(domain, decode__loss_name(cause), n, clock__now_ns()));
+}
+
+/* Read the counters and write what was lost since the last time. */
+static int count(struct profile *p)
+{
+	int ret;
+
+	p->counted_before_ns = p->counted_ns;
+	p->counted_ns = clock__now_ns();
+	ret = domain_book__update(p->book, p->attachment, p->target->pid);
+	return ret ? ret : domain_book__each_loss(p->book, on_loss, p);
 }
 
 /* ---- beginning ---- */
@@ -105,7 +120,7 @@ static int attach(struct profile *p, struct symbolizer *symbolizer, bool want_si
 	ret = collector__new(&p->collector, p->attachment, pipeline__event, &p->pipeline);
 	if (ret)
 		return hs_error__set(err, ret, "cannot read the ring buffer: %s", strerror(-ret));
-	p->begin_ns = profile__now_ns();
+	p->begin_ns = clock__now_ns();
 	return 0;
 }
 
@@ -131,6 +146,9 @@ int profile__begin(struct profile **out, const struct profile_options *options, 
 	if (!ret) {
 		ret = profile__introduce(p, sink);
 		if (!ret)
+			ret = count(p);
+		domain_book__skip_counts(p->book);
+		if (!ret)
 			ret = sink->ops->flush(sink);
 		if (ret)
 			hs_error__set(err, ret, "cannot write the output: %s", strerror(-ret));
@@ -153,7 +171,7 @@ static int introduce_rate(const struct profile *p, const struct domain_entry *e,
 	struct hs_rec_rate rec = {
 		.h = { .type = HS_REC_RATE,
 		       .size_bytes = sizeof(rec),
-		       .time_ns = profile__now_ns(),
+		       .time_ns = clock__now_ns(),
 		       .profile = p->options->attach.number,
 		       .domain = e->unique_id,
 		       .tgid = (uint32_t)p->target->pid,
@@ -215,28 +233,40 @@ static int drain_all(struct profile *p)
 	return n < 0 ? n : 0;
 }
 
-static int on_loss(void *ctx, uint32_t domain, enum hs_loss cause, uint64_t n)
-{
-	struct profile *p = ctx;
+/* What on_counters needs. */
+struct counters_context {
+	struct profile *p;
+	uint64_t time_ns;
+};
 
-	if (!decode__loss_is_real(cause))
-		return 0;
-	return write_json(p->sink,
-			  json__loss(domain, decode__loss_name(cause), n, profile__now_ns()));
+static int on_counters(void *ctx, uint32_t domain, const struct domain_counters *counters)
+{
+	struct counters_context *c = ctx;
+
+	return write_json(c->p->sink,
+			  json__counters(domain, &counters->counts, counters->samples_kept,
+					 counters->tracked, c->time_ns));
 }
 
-/* Read the counters and write what was lost since the last time. */
-static int count(struct profile *p)
+/*
+ * Write the counters that have changed, as they were read at the last tick but one: a
+ * program in the kernel counts first and tells then, so what has just been counted may
+ * not have been told. Since then it has, and is written before.
+ */
+static int write_counters(struct profile *p)
 {
-	int ret = domain_book__update(p->book, p->attachment, p->target->pid);
+	struct counters_context ctx = { p, p->counted_before_ns };
+	int ret = drain_all(p);
 
-	return ret ? ret : domain_book__each_loss(p->book, on_loss, p);
+	return ret ? ret : domain_book__each_change(p->book, false, on_counters, &ctx);
 }
 
 int profile__tick(struct profile *p)
 {
 	int ret = count(p);
 
+	if (!ret && ++p->n_ticks % PROFILE_COUNTERS_TICKS == 0)
+		ret = write_counters(p);
 	if (ret || p->state != PROFILE_SAMPLING)
 		return ret;
 	p->n_rates = attachment__settle(p->attachment);
@@ -295,6 +325,9 @@ int profile__finish(struct profile *p, enum end_reason reason)
 		ret = count(p);
 	if (!ret && domain_book__lost(p->book, HS_LOSS_EVENT_RING_FULL))
 		ret = untold__collect(p->attachment, p->target->pid, pipeline__event, &p->pipeline);
+	if (!ret)
+		ret = domain_book__each_change(p->book, true, on_counters,
+					       &(struct counters_context){ p, p->counted_ns });
 	attachment__missed(p->attachment, &p->missed);
 	p->summary = profile_json__summary(p);
 	if (!ret)

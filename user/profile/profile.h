@@ -22,9 +22,11 @@
 #include "user/track/domains.h"
 #include "user/track/pipeline.h"
 
-/* How often profile__tick wants to be called, in ns, and how long records may
- * wait in the ring buffer before profile__drain, in ms. */
+/* How often profile__tick wants to be called, in ns, with how many of them counters
+ * records come, and how long records may wait in the ring buffer before profile__drain,
+ * in ms. */
 #define PROFILE_TICK_NS 200000000ull
+#define PROFILE_COUNTERS_TICKS 5
 #define PROFILE_DRAIN_MS 50
 
 /* The default rate: about one sample per 8 MiB. */
@@ -81,14 +83,17 @@ struct profile {
 	double rate;            /* asked for last; domains go over one by one */
 	unsigned int n_changes; /* of the rate */
 	int n_rates;            /* in force; 1 when all have gone over */
-	uint64_t begin_ns;      /* CLOCK_MONOTONIC */
-	uint64_t missed;        /* probe hits that the kernel did not run; when finished */
-	json_t *summary;        /* when finished */
+	uint64_t counted_ns;    /* when the counters were read last, and before that */
+	uint64_t counted_before_ns;
+	unsigned int n_ticks;
+	uint64_t begin_ns; /* CLOCK_MONOTONIC */
+	uint64_t missed;   /* probe hits that the kernel did not run; when finished */
+	json_t *summary;   /* when finished */
 };
 
 /*
  * Attach and write header and profile. kernel, t, symbolizer and sink are borrowed
- * and must outlive *out. want_sites: keep the table of sites (pipeline.sites).
+ * and must outlive *out. want_sites: keep pipeline.sites.
  * On error nothing is attached. Errors, with a text: those of attaching, -ENOENT a
  * listed domain is not there, -EIO and others from the sink (text "cannot write
  * the output…").
@@ -107,8 +112,8 @@ int profile__introduce(struct profile *p, struct sink *sink);
 int profile__drain(struct profile *p);
 
 /*
- * Read the counters, write what was lost, detach what is not used any more, stop if
- * all domains have gone. 0 or a negative errno.
+ * Read the counters, write what was lost and now and then what has changed, detach what is not used
+ * any more, stop if all domains have gone. 0 or a negative errno.
  */
 int profile__tick(struct profile *p);
 
@@ -135,8 +140,5 @@ json_t *profile_json__header(const struct profile *p);
 json_t *profile_json__profile(const struct profile *p);
 json_t *profile_json__lost(const struct profile *p); /* by cause, as in the summary */
 json_t *profile_json__summary(const struct profile *p);
-
-/* CLOCK_MONOTONIC in ns, the clock of all records. */
-uint64_t profile__now_ns(void);
 
 #endif /* HEAPSONDE_PROFILE_H */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "user/collect/collect.h"
+#include "user/common/clock.h"
 #include "user/profile/profile.h"
 #include "user/sinks/json.h"
 
@@ -99,7 +100,7 @@ json_t *profile_json__profile(const struct profile *p)
 	json_t *o = json_pack("{s:s, s:I, s:f, s:s, s:I}", "type", "profile", "profile",
 			      (json_int_t)a->number, "rate", p->rate, "state",
 			      p->state == PROFILE_SAMPLING ? "sampling" : "stopped", "time",
-			      (json_int_t)(is_first ? p->begin_ns : profile__now_ns()));
+			      (json_int_t)(is_first ? p->begin_ns : clock__now_ns()));
 
 	if (o && p->state != PROFILE_SAMPLING)
 		json_object_set_new(o, "reason", json_string(end_reason__text(p->reason)));
@@ -130,9 +131,9 @@ json_t *profile_json__lost(const struct profile *p)
 json_t *profile_json__summary(const struct profile *p)
 {
 	return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "type", "summary", "reason",
-			 end_reason__text(p->reason), "time", (json_int_t)profile__now_ns(),
-			 "allocs", (json_int_t)p->pipeline.n_allocs, "domains",
-			 domain_book__to_json(p->book), "folded",
-			 domain_book__folded_to_json(p->book), "lost", profile_json__lost(p),
-			 "degraded", domain_book__losses_to_json(p->book, false));
+			 end_reason__text(p->reason), "time", (json_int_t)clock__now_ns(), "allocs",
+			 (json_int_t)p->pipeline.n_allocs, "domains", domain_book__to_json(p->book),
+			 "folded", domain_book__folded_to_json(p->book), "lost",
+			 profile_json__lost(p), "degraded",
+			 domain_book__losses_to_json(p->book, false));
 }

@@ -211,6 +211,10 @@ int recording__read(struct recording *rec, const char *path, const struct heap_o
 	ret = replay__run(&rec->replay, err);
 	if (ret)
 		return ret;
+	if (!rec->replay.heap)
+		return hs_error__set(err, -ENODATA,
+				     "%s was cut off before its header: nothing is in it",
+				     rec->path);
 	learn_header(rec);
 	learn_summary(rec);
 	rec->tells_cycles = rec->tells_cycles || heap__cycles(rec->replay.heap) > 0;

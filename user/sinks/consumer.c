@@ -16,9 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "user/common/clock.h"
 #include "user/sinks/consumer_told.h"
 #include "user/sinks/json.h"
 #include "user/sinks/outbox.h"
@@ -116,13 +116,9 @@ static void commit(struct consumer *c, int err)
 
 static int tell_loss(struct consumer *c)
 {
-	struct timespec ts;
-	json_t *o;
+	json_t *o = json__loss(UINT32_MAX, "output_full", c->n_untold, clock__now_ns());
 	int err;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	o = json__loss(UINT32_MAX, "output_full", c->n_untold,
-		       (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec);
 	if (!o)
 		return -ENOMEM;
 	err = c->inner->ops->json(c->inner, o);
@@ -164,10 +160,18 @@ static json_t *with_dropped(json_t *summary, uint64_t n_dropped)
 	return own;
 }
 
-static int consumer__json(struct sink *base, json_t *object)
+static enum urgency urgency_of_json(const json_t *object)
 {
 	const char *type = json_string_value(json_object_get(object, "type"));
-	enum urgency urgency = type && !strcmp(type, "summary") ? LAST : VITAL;
+
+	if (type && !strcmp(type, "summary"))
+		return LAST;
+	return type && !strcmp(type, "counters") ? EVENT : VITAL;
+}
+
+static int consumer__json(struct sink *base, json_t *object)
+{
+	enum urgency urgency = urgency_of_json(object);
 	struct consumer *c = (struct consumer *)base;
 	json_t *own;
 	int err;

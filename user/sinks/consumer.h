@@ -8,8 +8,8 @@
  *
  * When the queue is full records are left out, whole ones, and counted: allocations
  * first, from three quarters on until it is half empty again; at seven eighths the
- * other events; at its end the records that have no fixed form, but for the
- * summary, which always gets in. When it is half empty again a loss record with the
+ * other events and the counters; at its end the records that have no fixed form, but
+ * for the summary, which always gets in. When it is half empty again a loss record with the
  * cause `output_full` says how many, and a summary counts them in its `lost`. (The
  * queue may be longer than its size by the record that was let in last.)
  *

@@ -253,3 +253,18 @@ json_t *json__loss(uint32_t domain, const char *cause, uint64_t n, uint64_t time
 			 domain == UINT32_MAX ? json_null() : json_integer(domain), "cause", cause,
 			 "count", (json_int_t)n, "time", (json_int_t)time_ns);
 }
+
+json_t *json__counters(uint32_t domain, const struct hs_counts *c, uint64_t samples_kept,
+		       uint64_t tracked, uint64_t time_ns)
+{
+	json_t *o = with_counts(json_pack("{s:s, s:I, s:I}", "type", "counters", "domain",
+					  (json_int_t)domain, "time", (json_int_t)time_ns),
+				c);
+
+	if (o && (json_object_set_new(o, "samples_kept", json_integer((json_int_t)samples_kept)) ||
+		  json_object_set_new(o, "tracked", json_integer((json_int_t)tracked)))) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
+}

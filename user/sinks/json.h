@@ -40,6 +40,13 @@ json_t *json__thread(uint32_t tid, uint32_t domain, uint64_t time_ns);
  */
 json_t *json__loss(uint32_t domain, const char *cause, uint64_t n, uint64_t time_ns);
 
+/*
+ * {"type":"counters",…}: what has been counted of a domain, as of time_ns. samples_kept,
+ * tracked: as in struct hs_domain.
+ */
+json_t *json__counters(uint32_t domain, const struct hs_counts *c, uint64_t samples_kept,
+		       uint64_t tracked, uint64_t time_ns);
+
 /* What the event is called in its `type`; static string. */
 const char *json__type_name(const struct hs_event *event);
 

@@ -2,7 +2,7 @@
 /*
  * Where records go: the end of the pipeline.
  *
- * In:   JSON objects (header, profile, loss, summary), new stacks, events.
+ * In:   JSON objects (header, profile, loss, counters, summary), new stacks, events.
  * Out:  a file in the sink's format.
  *
  * A sink is told of a stack before the first event that refers to it. All

@@ -2,11 +2,12 @@
 /* See proc_maps.h. */
 #include "user/symbolize/proc_maps.h"
 
+#include "user/common/clock.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MAX_FILES 256
@@ -38,14 +39,6 @@ struct proc_maps {
 	size_t symbols_left;
 	uint64_t refresh_interval, no_refresh_before; /* ns */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static struct mapped_file *find_file(struct proc_maps *m, const struct map_line *l)
 {
@@ -245,12 +238,12 @@ const struct mapping *proc_maps__find_or_refresh(struct proc_maps *m, uint64_t a
 
 	if (found)
 		return found;
-	start = now_ns();
+	start = clock__now_ns();
 	if (start < m->no_refresh_before)
 		return NULL;
 	if (!refresh(m))
 		found = proc_maps__find(m, addr);
-	end = now_ns();
+	end = clock__now_ns();
 	m->refresh_interval = found ? REFRESH_MIN : m->refresh_interval * 2;
 	if (m->refresh_interval > REFRESH_MAX)
 		m->refresh_interval = REFRESH_MAX;

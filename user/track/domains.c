@@ -16,6 +16,7 @@ struct domain_book {
 	struct domain_entry *entries; /* by unique id; DOMAIN_NONE last, if at all */
 	size_t n_entries;
 	size_t room;
+	uint32_t next_change;    /* unique id: where domain_book__each_change goes on */
 	size_t n_folded;         /* terminated domains without an entry */
 	struct hs_domain folded; /* their sums */
 };
@@ -185,6 +186,45 @@ int domain_book__each_loss(const struct domain_book *b,
 		}
 	}
 	return 0;
+}
+
+static struct domain_counters counters_of(const struct hs_domain *d)
+{
+	return (struct domain_counters){ d->now, d->samples_kept, d->tracked };
+}
+
+int domain_book__each_change(struct domain_book *b, bool is_last,
+			     int (*each)(void *ctx, uint32_t domain,
+					 const struct domain_counters *counters),
+			     void *ctx)
+{
+	size_t first = 0, n_told = 0;
+
+	while (!is_last && first < b->n_entries && b->entries[first].unique_id < b->next_change)
+		first++;
+	for (size_t i = 0; i < b->n_entries; i++) {
+		struct domain_entry *e = &b->entries[(first + i) % b->n_entries];
+		struct domain_counters c = counters_of(is_last ? &e->now : &e->before);
+		int ret;
+
+		if (e->unique_id == DOMAIN_NONE || !memcmp(&c, &e->told, sizeof(c)))
+			continue;
+		if (!is_last && n_told++ == DOMAIN_COUNTERS_MAX) {
+			b->next_change = e->unique_id;
+			break;
+		}
+		e->told = c;
+		ret = each(ctx, e->unique_id, &c);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+void domain_book__skip_counts(struct domain_book *b)
+{
+	for (size_t i = 0; i < b->n_entries; i++)
+		b->entries[i].told.counts = b->entries[i].now.now;
 }
 
 size_t domain_book__folded(const struct domain_book *b, struct hs_counts *sums)

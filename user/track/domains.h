@@ -3,8 +3,8 @@
  * The book of domains: their counters and losses, past their end.
  *
  * In:   the kernel's table of domains (user/collect/collect.h), read now and then.
- * Out:  what changed since the last time, for loss records and `stat`; all of it,
- *       for the summary.
+ * Out:  what changed since the last time, for loss and counters records and `stat`;
+ *       all of it, for the summary.
  */
 #ifndef HEAPSONDE_DOMAINS_H
 #define HEAPSONDE_DOMAINS_H
@@ -18,11 +18,19 @@
 /* Losses that belong to no domain stand under this id. */
 #define DOMAIN_NONE UINT32_MAX
 
+/* What a counters record says of a domain. */
+struct domain_counters {
+	struct hs_counts counts;
+	uint64_t samples_kept; /* as in struct hs_domain */
+	uint64_t tracked;
+};
+
 struct domain_entry {
 	uint32_t unique_id;
 	struct hs_domain now;
-	struct hs_domain before; /* at the previous domain_book__update */
-	double rate;             /* in force, or the last one; 0: not sampled */
+	struct hs_domain before;     /* at the previous domain_book__update */
+	struct domain_counters told; /* what is known of it outside */
+	double rate;                 /* in force, or the last one; 0: not sampled */
 };
 
 struct domain_book;
@@ -59,6 +67,22 @@ bool domain_book__all_gone(const struct domain_book *b);
 int domain_book__each_loss(const struct domain_book *b,
 			   int (*each)(void *ctx, uint32_t domain, enum hs_loss cause, uint64_t n),
 			   void *ctx);
+
+/*
+ * Call each(ctx, domain, counters) for the domains whose counters differ from what was
+ * told of them last, and take them for told. As of the previous update, and of
+ * DOMAIN_COUNTERS_MAX domains at most, going on next time where this one stopped; with
+ * is_last as of the last update, of all. Stops at the first non-zero return and
+ * returns it.
+ */
+#define DOMAIN_COUNTERS_MAX 256
+int domain_book__each_change(struct domain_book *b, bool is_last,
+			     int (*each)(void *ctx, uint32_t domain,
+					 const struct domain_counters *counters),
+			     void *ctx);
+
+/* The counts that domains have now need not be told: they had them before. */
+void domain_book__skip_counts(struct domain_book *b);
 
 /* Samples kept, over all domains and the whole time. */
 uint64_t domain_book__samples(const struct domain_book *b);

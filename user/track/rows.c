@@ -248,11 +248,9 @@ static void free_entries(struct entry *entries)
 	}
 }
 
-static int group(struct entry **entries, const struct heap *h, enum rows_by by,
-		 enum rows_metric metric, const struct rows_filter *filter)
+static int group(struct entry **entries, struct heap_cell *const *cells, size_t n_cells,
+		 enum rows_by by, enum rows_metric metric, const struct rows_filter *filter)
 {
-	struct heap_cell *const *cells;
-	size_t n_cells = heap__cells(h, &cells);
 	int err = 0;
 
 	for (size_t i = 0; i < n_cells && !err; i++) {
@@ -265,15 +263,15 @@ static int group(struct entry **entries, const struct heap *h, enum rows_by by,
 	return err;
 }
 
-long rows__make(struct row **out, const struct heap *h, enum rows_by by, enum rows_metric metric,
-		const struct rows_filter *filter)
+long rows__make_of(struct row **out, struct heap_cell *const *cells, size_t n_cells,
+		   enum rows_by by, enum rows_metric metric, const struct rows_filter *filter)
 {
 	struct order order = { by, metric };
 	struct entry *entries = NULL, *e;
 	struct row *rows;
 	size_t n = 0;
 
-	if (group(&entries, h, by, metric, filter)) {
+	if (group(&entries, cells, n_cells, by, metric, filter)) {
 		free_entries(entries);
 		return -ENOMEM;
 	}
@@ -293,6 +291,15 @@ long rows__make(struct row **out, const struct heap *h, enum rows_by by, enum ro
 	qsort_r(rows, n, sizeof(*rows), compare, &order);
 	*out = rows;
 	return (long)n;
+}
+
+long rows__make(struct row **out, const struct heap *h, enum rows_by by, enum rows_metric metric,
+		const struct rows_filter *filter)
+{
+	struct heap_cell *const *cells;
+	size_t n_cells = heap__cells(h, &cells);
+
+	return rows__make_of(out, cells, n_cells, by, metric, filter);
 }
 
 void rows__free(struct row *rows)

@@ -62,6 +62,12 @@ struct row {
 long rows__make(struct row **out, const struct heap *h, enum rows_by by, enum rows_metric metric,
 		const struct rows_filter *filter);
 
+/*
+ * The same from cells of the caller's, with any tallies: what an interval added, say.
+ */
+long rows__make_of(struct row **out, struct heap_cell *const *cells, size_t n_cells,
+		   enum rows_by by, enum rows_metric metric, const struct rows_filter *filter);
+
 /* NULL is fine. */
 void rows__free(struct row *rows);
 

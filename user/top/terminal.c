@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See terminal.h. */
+#include "user/top/terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define NCURSES_NOMACROS
+#include <curses.h>
+#include <term.h>
+
+#include "user/top/view.h"
+
+/* How long an escape sequence may take to arrive, in ms; else it was the key Esc. */
+#define ESCAPE_MS 50
+
+static const int crash_signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGSYS };
+
+static struct {
+	FILE *in; /* for the keys; stdin, or /dev/tty */
+	SCREEN *screen;
+	bool has_colours;
+	struct termios before;
+	/* What a signal handler needs, made beforehand. */
+	char leave[256];
+	volatile sig_atomic_t n_leave;
+	char handler_stack[16384];
+} terminal;
+
+/* ---- crashes ---- */
+
+/* With functions only that a signal handler may call. */
+static void on_crash(int signal)
+{
+	if (terminal.n_leave && write(STDOUT_FILENO, terminal.leave, (size_t)terminal.n_leave) >= 0)
+		tcsetattr(STDOUT_FILENO, TCSANOW, &terminal.before);
+	terminal.n_leave = 0;
+	/* SA_RESETHAND: this time it kills. */
+	raise(signal);
+}
+
+static void add_leave(const char *name)
+{
+	const char *text = tigetstr(name);
+	size_t n = (size_t)terminal.n_leave;
+
+	/* Padding would need a clock; no terminal in use has any here. */
+	if (!text || text == (char *)-1 || strstr(text, "$<") ||
+	    n + strlen(text) > sizeof(terminal.leave))
+		return;
+	memcpy(terminal.leave + n, text, strlen(text));
+	terminal.n_leave = (sig_atomic_t)(n + strlen(text));
+}
+
+static void prepare_for_crashes(void)
+{
+	const stack_t stack = { .ss_sp = terminal.handler_stack,
+				.ss_size = sizeof(terminal.handler_stack) };
+	struct sigaction action = { .sa_handler = on_crash,
+				    .sa_flags = (int)SA_RESETHAND | SA_ONSTACK };
+
+	add_leave("sgr0");
+	add_leave("cnorm");
+	add_leave("rmkx");
+	add_leave("rmcup");
+	sigaltstack(&stack, NULL);
+	for (size_t i = 0; i < sizeof(crash_signals) / sizeof(crash_signals[0]); i++)
+		sigaction(crash_signals[i], &action, NULL);
+}
+
+/* ---- opening and closing ---- */
+
+bool terminal__is_there(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb");
+}
+
+static int open_input(struct hs_error *err)
+{
+	int fd;
+
+	if (isatty(STDIN_FILENO)) {
+		terminal.in = stdin;
+		return 0;
+	}
+	fd = open("/dev/tty", O_RDONLY | O_CLOEXEC);
+	terminal.in = fd >= 0 ? fdopen(fd, "r") : NULL;
+	if (terminal.in)
+		return 0;
+	if (fd >= 0)
+		close(fd);
+	return hs_error__set(err, -ENOTTY, "no terminal to read keys from; try --plain");
+}
+
+static void close_input(void)
+{
+	if (terminal.in && terminal.in != stdin)
+		fclose(terminal.in);
+	terminal.in = NULL;
+}
+
+static void prepare_colours(void)
+{
+	const char *no_color = getenv("NO_COLOR");
+
+	terminal.has_colours = !(no_color && *no_color) && has_colors() && start_color() == OK &&
+			       use_default_colors() == OK;
+	if (!terminal.has_colours)
+		return;
+	init_pair(LOOK_ALERT, COLOR_RED, -1);
+	init_pair(LOOK_STRONG, COLOR_CYAN, -1);
+	init_pair(LOOK_TITLE, COLOR_BLACK, COLOR_GREEN);
+	init_pair(LOOK_SORTED, COLOR_BLACK, COLOR_CYAN);
+	init_pair(LOOK_SELECTED, COLOR_BLACK, COLOR_WHITE);
+}
+
+/* Ctrl-S shall not hold us up while records pile up; Ctrl-C stays a signal. */
+static void no_flow_control(void)
+{
+	struct termios t;
+
+	if (tcgetattr(STDOUT_FILENO, &t))
+		return;
+	t.c_iflag &= ~(tcflag_t)(IXON | IXOFF);
+	tcsetattr(STDOUT_FILENO, TCSANOW, &t);
+	def_prog_mode();
+}
+
+int terminal__open(struct hs_error *err)
+{
+	static bool is_registered;
+	int ret = open_input(err);
+
+	if (ret)
+		return ret;
+	if (tcgetattr(STDOUT_FILENO, &terminal.before)) {
+		close_input();
+		return hs_error__set(err, -ENOTTY, "standard output is no terminal");
+	}
+	terminal.screen = newterm(NULL, stdout, terminal.in);
+	if (!terminal.screen) {
+		close_input();
+		return hs_error__set(err, -ENOENT, "nothing is known of the terminal %s",
+				     getenv("TERM"));
+	}
+	if (!is_registered)
+		atexit(terminal__close);
+	is_registered = true;
+	prepare_for_crashes();
+	cbreak();
+	noecho();
+	nonl();
+	no_flow_control();
+	keypad(stdscr, TRUE);
+	nodelay(stdscr, TRUE);
+	set_escdelay(ESCAPE_MS);
+	curs_set(0);
+	prepare_colours();
+	return 0;
+}
+
+void terminal__close(void)
+{
+	if (!terminal.screen)
+		return;
+	/* Also where ncurses believes that it has ended already. */
+	endwin();
+	tcsetattr(STDOUT_FILENO, TCSANOW, &terminal.before);
+	terminal.n_leave = 0;
+	for (size_t i = 0; i < sizeof(crash_signals) / sizeof(crash_signals[0]); i++)
+		signal(crash_signals[i], SIG_DFL);
+	delscreen(terminal.screen);
+	terminal.screen = NULL;
+	close_input();
+}
+
+void terminal__suspend(void)
+{
+	sigset_t stop;
+
+	endwin();
+	tcsetattr(STDOUT_FILENO, TCSANOW, &terminal.before);
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTSTP);
+	/* Where nobody could continue us the kernel ignores it. */
+	signal(SIGTSTP, SIG_DFL);
+	raise(SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &stop, NULL);
+	sigprocmask(SIG_BLOCK, &stop, NULL);
+	terminal__resume();
+}
+
+void terminal__resume(void)
+{
+	reset_prog_mode();
+	keypad(stdscr, TRUE);
+	curs_set(0);
+	clearok(curscr, TRUE);
+}
+
+/* ---- keys ---- */
+
+int terminal__fd(void)
+{
+	return terminal.in ? fileno(terminal.in) : -1;
+}
+
+static int special_key(wint_t key)
+{
+	switch (key) {
+	case KEY_UP:
+		return VIEW_KEY_UP;
+	case KEY_DOWN:
+		return VIEW_KEY_DOWN;
+	case KEY_PPAGE:
+		return VIEW_KEY_PAGE_UP;
+	case KEY_NPAGE:
+		return VIEW_KEY_PAGE_DOWN;
+	case KEY_HOME:
+		return VIEW_KEY_HOME;
+	case KEY_END:
+		return VIEW_KEY_END;
+	case KEY_ENTER:
+		return VIEW_KEY_ENTER;
+	case KEY_BACKSPACE:
+	case KEY_DC:
+		return VIEW_KEY_BACKSPACE;
+	case KEY_BTAB:
+		return VIEW_KEY_BACKTAB;
+	default:
+		return -1;
+	}
+}
+
+int terminal__key(void)
+{
+	wint_t key;
+
+	for (;;) {
+		int kind = wget_wch(stdscr, &key), special;
+
+		if (kind == ERR)
+			return -1;
+		if (kind == KEY_CODE_YES) {
+			special = special_key(key);
+			if (special >= 0)
+				return special;
+			continue;
+		}
+		switch (key) {
+		case 0x1b:
+			return VIEW_KEY_ESCAPE;
+		case '\r':
+		case '\n':
+			return VIEW_KEY_ENTER;
+		case 0x7f:
+		case '\b':
+			return VIEW_KEY_BACKSPACE;
+		default:
+			return (int)key;
+		}
+	}
+}
+
+/* ---- showing ---- */
+
+void terminal__size(int *rows, int *cols)
+{
+	struct winsize size;
+
+	getmaxyx(stdscr, *rows, *cols);
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col)
+		return;
+	if (size.ws_row == *rows && size.ws_col == *cols)
+		return;
+	resizeterm(size.ws_row, size.ws_col);
+	getmaxyx(stdscr, *rows, *cols);
+}
+
+bool terminal__is_ready(void)
+{
+	struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
+
+	return poll(&p, 1, 0) > 0 && p.revents & POLLOUT;
+}
+
+static attr_t attributes_of(enum look look)
+{
+	switch (look) {
+	case LOOK_STRONG:
+	case LOOK_ALERT:
+		return A_BOLD;
+	case LOOK_TITLE:
+	case LOOK_SELECTED:
+		return terminal.has_colours ? A_NORMAL : A_REVERSE;
+	case LOOK_SORTED:
+		return terminal.has_colours ? A_BOLD : A_REVERSE | A_BOLD;
+	default:
+		return A_NORMAL;
+	}
+}
+
+/* Set how what follows looks. */
+static void look_like(enum look look)
+{
+	bool has_pair = terminal.has_colours && look != LOOK_PLAIN && look != LOOK_FAINT;
+
+	wattr_set(stdscr, attributes_of(look), has_pair ? (short)look : 0, NULL);
+}
+
+void terminal__show(const struct canvas *c, bool is_whole)
+{
+	werase(stdscr);
+	for (int y = 0; y < c->rows; y++)
+		for (int x = 0; x < c->cols; x++) {
+			const struct canvas_cell *cell =
+				&c->cells[(size_t)y * (size_t)c->cols + (size_t)x];
+
+			if (!cell->c)
+				continue;
+			look_like((enum look)cell->look);
+			mvwaddnwstr(stdscr, y, x, &cell->c, 1);
+		}
+	if (is_whole)
+		clearok(curscr, TRUE);
+	wrefresh(stdscr);
+}
