@@ -10,7 +10,6 @@
 
 struct direct {
 	struct source base;
-	struct source_options options;
 	struct kernel_features kernel;
 	struct target *target;
 	struct symbolizer *symbolizer;
@@ -132,7 +131,6 @@ int source__begin_direct(struct source **out, const struct source_options *o, st
 	if (!d)
 		return hs_error__set(err, -ENOMEM, "out of memory");
 	d->base = (struct source){ .ops = &ops, .has_rate = true, .wait_ms = PROFILE_DRAIN_MS };
-	d->options = *o;
 	ret = kernel_features__probe(&d->kernel, err);
 	if (!ret)
 		ret = target__open_probed(&d->target, o->pid, err);
