@@ -5,12 +5,16 @@
 # make demo    set up, build, and run the main job on a real program
 # make test    set up, build, and run every test
 # make check-fast   the edit-test loop: unit tests and static checks, no setup
+# make install   what is built, under PREFIX (/usr/local), below DESTDIR if given; make uninstall
 #
 # Sources are found by folder: a new user/STAGE/x.c or tests/unit/test_x.c needs
 # no change here.
 
 VERSION := 0.1.0
 B := build
+
+PREFIX ?= /usr/local
+DESTDIR ?=
 
 CC ?= gcc
 CLANG ?= clang
@@ -23,9 +27,15 @@ LDLIBS := -lbpf -ldw -lelf -ljansson -lsystemd -lseccomp -lcap -lmicrohttpd \
 
 USER_SRCS := $(wildcard user/*/*.c)
 USER_OBJS := $(USER_SRCS:%.c=$(B)/obj/%.o)
-LIB_OBJS := $(filter-out $(B)/obj/user/cli/main.o,$(USER_OBJS))
+GEN_OBJS := $(B)/obj/gen/profile.pb-c.o
+LIB_OBJS := $(filter-out $(B)/obj/user/cli/main.o,$(USER_OBJS)) $(GEN_OBJS)
 BPF_DEPS := $(wildcard bpf/*.h) runtime/abi.h
 SKEL := $(B)/gen/heapsonde.skel.h
+# The schema of pprof's files, as Debian's golang-github-google-pprof-dev has it.
+PROFILE_PROTO := /usr/share/gocode/src/github.com/google/pprof/proto/profile.proto
+PROFILE_GEN := $(B)/gen/profile.pb-c
+PAGE := $(B)/gen/page.h
+PAGE_SRCS := $(wildcard user/export/html/*) scripts/page-build scripts/npm-modules
 RUNTIME_FILES := $(wildcard runtime/*)
 UNIT_SRCS := $(wildcard tests/unit/test_*.c)
 UNIT_BINS := $(UNIT_SRCS:tests/unit/%.c=$(B)/unit/%)
@@ -41,9 +51,11 @@ endif
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all setup demo test check-fast unit e2e lint format clean
+.PHONY: all setup demo test check-fast unit e2e lint format clean install uninstall
 
-all: $(B)/heapsonde $(B)/heapsonde-variant
+COMPLETIONS := $(addprefix $(B)/completion/,heapsonde.bash _heapsonde heapsonde.fish)
+
+all: $(B)/heapsonde $(B)/heapsonde-variant $(COMPLETIONS)
 
 # ---- bpf/ -------------------------------------------------------------------
 
@@ -64,7 +76,28 @@ $(B)/obj/%.o: %.c $(SKEL)
 	$(say) CC $<
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
-$(B)/heapsonde: $(USER_OBJS)
+# Generated, so not with our warnings.
+$(PROFILE_GEN).c $(PROFILE_GEN).h &: $(PROFILE_PROTO)
+	@mkdir -p $(@D)
+	$(say) PROTO $<
+	$(Q)protoc-c -I$(dir $<) --c_out=$(B)/gen $<
+
+$(GEN_OBJS): $(PROFILE_GEN).c
+	@mkdir -p $(@D)
+	$(say) CC $<
+	$(Q)$(CC) $(ALL_CFLAGS) -w -c $< -o $@
+
+$(patsubst %.c,$(B)/obj/%.o,$(wildcard user/export/pprof*.c)): $(PROFILE_GEN).h
+
+# The page of `export --to html` is a part of the binary.
+$(PAGE): $(PAGE_SRCS)
+	@mkdir -p $(@D)
+	$(say) PAGE $@
+	$(Q)scripts/page-build $(@D)
+
+$(B)/obj/user/export/html.o: $(PAGE)
+
+$(B)/heapsonde: $(USER_OBJS) $(GEN_OBJS)
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $^ $(LDLIBS) -o $@
 
@@ -82,6 +115,22 @@ $(B)/heapsonde-variant: $(RUNTIME_FILES)
 	$(say) COPY $@
 	$(Q)cp -f runtime/*.[ch] runtime/*.list $(B)/runtime/
 	$(Q)install -m 755 runtime/heapsonde-variant $@
+
+# ---- completions --------------------------------------------------------------
+# Made of what the binary's --help says.
+
+$(COMPLETIONS) &: $(B)/heapsonde $(wildcard scripts/completion/*)
+	$(say) MAKE $(B)/completion
+	$(Q)scripts/completion/make $(B)/heapsonde $(B)/completion
+
+# ---- installing -----------------------------------------------------------------
+# heapsonde-variant looks for its sources beside itself, links followed.
+
+install: all
+	scripts/install "$(DESTDIR)" "$(PREFIX)"
+
+uninstall:
+	scripts/install --uninstall "$(DESTDIR)" "$(PREFIX)"
 
 # ---- tests ------------------------------------------------------------------
 

@@ -13,6 +13,8 @@
      end D        end domain D, not 0
      minor D      a minor collection, which D asks for
      major        a full major collection
+     cycles N     N full major collections; answers "CYCLES:FROM:UNTIL", how many major
+                  cycles have ended between two moments (CLOCK_MONOTONIC ns), by Gc.quick_stat
      stop         end (so does the end of stdin)
    First line: "ready PID ID…", the domains' ids. At the end: quick_stat as in
    harness.ml. *)
@@ -94,6 +96,18 @@ let finish id =
       Hashtbl.remove domains id
   | None, p -> post p (fun p -> p.ends <- true)
 
+(* The cycles so far and a moment at which that was so. *)
+let rec cycles_now () =
+  let n = (Gc.quick_stat ()).major_collections in
+  let time = Harness.now_ns () in
+  if (Gc.quick_stat ()).major_collections = n then (n, time) else cycles_now ()
+
+let cycles n =
+  let before, from = cycles_now () in
+  for _ = 1 to n do Gc.full_major () done;
+  let after, until = cycles_now () in
+  Printf.sprintf " %d:%d:%d" (after - before) from until
+
 let obey number line =
   let in_domain id f =
     let _, p = Mutex.protect domains_lock (fun () -> Hashtbl.find domains (int_of_string id)) in
@@ -119,6 +133,7 @@ let obey number line =
       done_ number ""
   | [ "minor"; d ] -> in_domain d (silent (fun _ -> Gc.minor ()))
   | [ "major" ] -> in_domain "0" (silent (fun _ -> Gc.full_major ()))
+  | [ "cycles"; n ] -> in_domain "0" (fun _ -> cycles (int_of_string n))
   | _ -> failwith line
 
 let rec orders number =

@@ -229,7 +229,7 @@ static void knows_each_domains_rate(void **state)
 
 static double live(void)
 {
-	return site_table__live_words(pipeline.sites);
+	return heap__total(pipeline.sites)->live.words;
 }
 
 static void weighs_by_the_rate_in_force(void **state)

@@ -84,6 +84,18 @@ static void takes_every_option(void **state)
 	assert_int_equal(o.format, SINK_JSONL);
 	assert_int_equal(o.profile.attach.ring_bytes, 8192);
 	record_options__deinit(&o);
+	/* The name tells the format, unless it is given. */
+	PARSE(&o, "-p7", "-o", "x.hsd", "--force");
+	assert_int_equal(o.format, SINK_HSD);
+	assert_true(o.force);
+	record_options__deinit(&o);
+	PARSE(&o, "-p7", "--format=raw", "-o", "x.hsd");
+	assert_int_equal(o.format, SINK_RAW);
+	assert_false(o.force);
+	record_options__deinit(&o);
+	PARSE(&o, "-p7", "-o", "x.hsd.jsonl");
+	assert_int_equal(o.format, SINK_JSONL);
+	record_options__deinit(&o);
 	PARSE(&o, "-p7", "--ring-size=1", "--rate=0.00037");
 	assert_int_equal(o.profile.attach.ring_bytes, sysconf(_SC_PAGESIZE));
 	assert_int_equal(o.profile.attach.tier.tier, 11);
@@ -129,6 +141,11 @@ static void selects_sizes(void **state)
 		{ "minor,size=2-3,alloc", 2, 3 },
 		{ "minor", 0, 0 },
 		{ "size=18014398509481983-", 18014398509481983, 0 },
+		{ "size=4k-", 4096, 0 },
+		{ "size=512-2K", 512, 2048 },
+		{ "size=1k-1M", 1024, 1048576 },
+		{ "size=-8G", 0, 8589934592 },
+		{ "size=17179869183M-", 17179869183ull << 20, 0 },
 	};
 	struct record_options o;
 
@@ -324,6 +341,10 @@ static void refuses_with_status_2(void **state)
 		{ { "-p7", "--track=size=1-2-3", NULL }, "unknown kinds" },
 		{ { "-p7", "--track=size=+1", NULL }, "unknown kinds" },
 		{ { "-p7", "--track=size=2x", NULL }, "unknown kinds" },
+		{ { "-p7", "--track=size=k", NULL }, "unknown kinds" },
+		{ { "-p7", "--track=size=4kk", NULL }, "unknown kinds" },
+		{ { "-p7", "--track=size=2k-1k", NULL }, "unknown kinds" },
+		{ { "-p7", "--track=size=17179869184M-", NULL }, "unknown kinds" },
 		{ { "-p7", "--track=size=1-,size=-2", NULL }, "unknown kinds" },
 		{ { "-p7", "--track=size=18014398509481984-", NULL }, "unknown kinds" },
 		{ { "-p7", "--duration=0", NULL }, "duration" },

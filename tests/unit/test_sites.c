@@ -2,7 +2,7 @@
 /*
  * Allocation sites: words, living words and words of unknown fate, read off the
  * table that is printed; its order, its shares, its sums; blocks that were sampled at
- * different rates.
+ * different rates. The heap behind it keeps sites only.
  */
 #include "tests/unit/records_make.h"
 
@@ -13,19 +13,21 @@
 
 static struct symbolizer *symbolizer;
 static struct stack_table *stacks;
-static struct site_table *sites;
+static struct heap *sites;
+
+static const struct heap_options sites_only = { .sites_only = true };
 
 static int setup(void **state)
 {
 	(void)state;
 	return symbolizer__new_empty(&symbolizer) || stack_table__new(&stacks, symbolizer) ||
-	       site_table__new(&sites);
+	       heap__new(&sites, &sites_only);
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	site_table__free(sites);
+	heap__free(sites);
 	stack_table__free(stacks);
 	symbolizer__free(symbolizer);
 	return 0;
@@ -52,6 +54,13 @@ static const struct stack *stack_at(uint64_t slot, const char *function, const c
 	return stack;
 }
 
+static void tell(const union record *r, double rate, const struct stack *stack)
+{
+	const struct hs_event event = { .type = r->h.type, .h = &r->h };
+
+	assert_int_equal(heap__event(sites, &event, stack, rate), 0);
+}
+
 static void alloc_at(double rate, uint64_t id, uint64_t n_samples, const struct stack *stack,
 		     bool is_tracked)
 {
@@ -60,7 +69,21 @@ static void alloc_at(double rate, uint64_t id, uint64_t n_samples, const struct 
 	make__alloc(&r, id, stack ? 1 : 0);
 	r.alloc.n_samples = n_samples;
 	r.alloc.is_tracked = is_tracked;
-	assert_int_equal(site_table__alloc(sites, &r.alloc, rate, stack), 0);
+	tell(&r, rate, stack);
+}
+
+/* A block is dead, or its fate is unknown. */
+static void end(uint64_t id, bool is_unknown)
+{
+	union record r;
+
+	make__block(&r, is_unknown ? HS_REC_UNKNOWN : HS_REC_DEALLOC, id);
+	tell(&r, 0, NULL);
+}
+
+static double live(void)
+{
+	return heap__total(sites)->live.words;
 }
 
 static void alloc(uint64_t id, uint64_t n_samples, const struct stack *stack, bool is_tracked)
@@ -82,7 +105,7 @@ static size_t print(size_t n_max, struct row *rows, size_t room, char *unknown)
 	FILE *f = open_memstream(&text, &size);
 
 	assert_non_null(f);
-	assert_int_equal(site_table__print(sites, f, n_max), 0);
+	assert_int_equal(sites__print(sites, f, n_max), 0);
 	assert_int_equal(fclose(f), 0);
 	assert_int_equal(text[size - 1], '\n');
 	rest = text;
@@ -122,7 +145,7 @@ static void prints_an_empty_table(void **state)
 	assert_int_equal(print(10, rows, COUNT(rows), unknown), 1);
 	expect_row(&rows[0], "0", "0", "0.0%", "all 0 sites");
 	assert_string_equal(unknown, "");
-	site_table__free(NULL);
+	heap__free(NULL);
 }
 
 static void keeps_the_books(void **state)
@@ -145,18 +168,18 @@ static void keeps_the_books(void **state)
 	assert_string_equal(unknown, "");
 
 	/* Death takes away from the living only, and only once. */
-	site_table__end(sites, 2, false);
-	site_table__end(sites, 2, false);
-	site_table__end(sites, 2, true);
-	site_table__end(sites, 77, false);
-	site_table__end(sites, 77, true);
+	end(2, false);
+	end(2, false);
+	end(2, true);
+	end(77, false);
+	end(77, true);
 	assert_int_equal(print(10, rows, COUNT(rows), unknown), 4);
 	expect_row(&rows[0], "5.0k", "3.0k", "50.0%", "A.f  a.ml:10");
 	expect_row(&rows[3], "10.0k", "8.0k", "100.0%", "all 3 sites");
 	assert_string_equal(unknown, "");
 
 	/* An unknown fate is neither. */
-	site_table__end(sites, 4, true);
+	end(4, true);
 	assert_int_equal(print(10, rows, COUNT(rows), unknown), 4);
 	expect_row(&rows[1], "4.0k", "0", "40.0%", "(no OCaml frame)");
 	expect_row(&rows[3], "10.0k", "4.0k", "100.0%", "all 3 sites");
@@ -164,15 +187,15 @@ static void keeps_the_books(void **state)
 
 	/* So is that of a block which is not followed; its end, if one came, is not its. */
 	alloc(5, 6, g, false);
-	site_table__end(sites, 5, false);
+	end(5, false);
 	assert_int_equal(print(10, rows, COUNT(rows), unknown), 4);
 	expect_row(&rows[0], "7.0k", "1.0k", "43.8%", "A.g  a.ml:20");
 	expect_row(&rows[1], "5.0k", "3.0k", "31.2%", "A.f  a.ml:10");
 	expect_row(&rows[3], "16.0k", "4.0k", "100.0%", "all 3 sites");
 	assert_string_equal(unknown, "10.0k");
 
-	site_table__end(sites, 1, false);
-	site_table__end(sites, 3, false);
+	end(1, false);
+	end(3, false);
 	assert_int_equal(print(10, rows, COUNT(rows), unknown), 4);
 	for (int i = 0; i < 4; i++)
 		assert_string_equal(rows[i].live, "0");
@@ -228,7 +251,7 @@ static void prints_the_biggest(void **state)
 		expect_row(&rows[n - 1], "820k", "820k", "100.0%", "all 40 sites");
 	}
 	/* Printing has left everything as it was. */
-	site_table__end(sites, 1, false);
+	end(1, false);
 	alloc(100, 1000, stack_at(16, "A.f1", "a.ml", 1), true);
 	print(1, rows, COUNT(rows), unknown);
 	expect_row(&rows[0], "1.0M", "1.0M", "55.0%", "A.f1  a.ml:1");
@@ -259,8 +282,8 @@ static void prints_numbers_shortly(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		site_table__free(sites);
-		assert_int_equal(site_table__new(&sites), 0);
+		heap__free(sites);
+		assert_int_equal(heap__new(&sites, &sites_only), 0);
 		alloc_at(1, 1, cases[i].n_samples, NULL, true);
 		assert_int_equal(print(1, rows, COUNT(rows), unknown), 2);
 		expect_row(&rows[0], cases[i].text, cases[i].text, "100.0%", "(no OCaml frame)");
@@ -276,21 +299,66 @@ static void counts_at_each_rate(void **state)
 	char unknown[32];
 
 	(void)state;
-	assert_true(site_table__live_words(sites) == 0);
+	assert_true(live() == 0);
 	alloc_at(0x1p-10, 1, 3, f, true);
 	alloc_at(0x1p-4, 2, 3, f, true);
 	alloc_at(1, 3, 5, g, true);
 	alloc_at(0x1p-10, 4, 100, g, false);
-	assert_true(site_table__live_words(sites) == 3 * 1024 + 3 * 16 + 5);
-	site_table__end(sites, 1, false);
-	assert_true(site_table__live_words(sites) == 3 * 16 + 5);
-	site_table__end(sites, 2, true);
-	assert_true(site_table__live_words(sites) == 5);
+	assert_true(live() == 3 * 1024 + 3 * 16 + 5);
+	end(1, false);
+	assert_true(live() == 3 * 16 + 5);
+	end(2, true);
+	assert_true(live() == 5);
 	assert_int_equal(print(10, rows, COUNT(rows), unknown), 3);
 	expect_row(&rows[0], "102k", "5", "97.0%", "A.g  a.ml:20");
 	expect_row(&rows[1], "3.1k", "0", "3.0%", "A.f  a.ml:10");
-	site_table__end(sites, 3, false);
-	assert_true(site_table__live_words(sites) == 0);
+	end(3, false);
+	assert_true(live() == 0);
+}
+
+/* One that was lost is not an empty one. */
+static void tells_lost_stacks_apart(void **state)
+{
+	struct row rows[4];
+	char unknown[32];
+	union record r;
+
+	(void)state;
+	alloc(1, 1, NULL, true);
+	make__alloc(&r, 2, 5);
+	r.alloc.n_samples = 3;
+	tell(&r, RATE, NULL);
+	assert_int_equal(print(10, rows, COUNT(rows), unknown), 3);
+	expect_row(&rows[0], "3.0k", "3.0k", "75.0%", "(stack lost)");
+	expect_row(&rows[1], "1.0k", "1.0k", "25.0%", "(no OCaml frame)");
+}
+
+/* However many stacks, domains, sources and sizes: a cell for each place. */
+static void keeps_one_cell_for_each_place(void **state)
+{
+	static const struct hs_location at = { .function = "A.f", .file = "a.ml", .line = 1 };
+	struct heap_cell *const *cells;
+	union record r, s;
+
+	(void)state;
+	for (uint32_t i = 1; i <= 2000; i++) {
+		const uint64_t frames[] = { i % 2 ? 16 : 24, 1000 + 8 * i };
+		const struct stack *stack;
+		bool is_new;
+
+		if (i <= 2)
+			assert_int_equal(symbolizer__learn(symbolizer, frames[0], &at, 1), 0);
+		make__stack(&s, i, frames, 2);
+		assert_int_equal(stack_table__learn(stacks, &s.stack, &stack, &is_new), 0);
+		assert_true(is_new);
+		make__alloc(&r, i, i);
+		r.h.domain = i % 200;
+		r.alloc.source = i % 4;
+		r.alloc.size_words = i;
+		tell(&r, 1, stack);
+	}
+	assert_int_equal(heap__cells(sites, &cells), 2);
+	assert_true(heap__total(sites)->allocated.words == 2000);
 }
 
 /* Sums of fractions come out as nothing, and never below. */
@@ -301,11 +369,11 @@ static void lives_on_nothing(void **state)
 	(void)state;
 	for (id = 1; id <= 1000; id++)
 		alloc_at((double)(make__random(&seed) % 1000 + 1) / 1001, id, id, NULL, true);
-	assert_true(site_table__live_words(sites) > 1000 * 1001 / 2);
+	assert_true(live() > 1000 * 1001 / 2);
 	while (--id)
-		site_table__end(sites, id, id % 3 == 0);
-	assert_true(site_table__live_words(sites) >= 0);
-	assert_true(site_table__live_words(sites) < 1e-3);
+		end(id, id % 3 == 0);
+	assert_true(live() >= 0);
+	assert_true(live() < 1e-3);
 }
 
 int main(void)
@@ -317,6 +385,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(prints_the_biggest, setup, teardown),
 		cmocka_unit_test_setup_teardown(prints_numbers_shortly, setup, teardown),
 		cmocka_unit_test_setup_teardown(counts_at_each_rate, setup, teardown),
+		cmocka_unit_test_setup_teardown(tells_lost_stacks_apart, setup, teardown),
+		cmocka_unit_test_setup_teardown(keeps_one_cell_for_each_place, setup, teardown),
 		cmocka_unit_test_setup_teardown(lives_on_nothing, setup, teardown),
 	};
 

@@ -16,6 +16,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "user/cli/common_args.h"
+
 #define MAX_SECONDS (366.0 * 24 * 3600)
 
 /* Beyond this 2^-n is far below one sample in any process's life. */
@@ -120,7 +122,7 @@ int cli__parse_json_only(int argc, char **argv, const char *doc, const char *jso
 	const struct argp argp = { .options = options, .parser = parse_json_only, .doc = doc };
 
 	cli__init();
-	return argp_parse(&argp, argc, argv, 0, NULL, json) ? CLI_EXIT_USAGE : 0;
+	return common_args__parse(&argp, argc, argv, 0, json) ? CLI_EXIT_USAGE : 0;
 }
 
 int cli__open_signals(struct hs_error *err)

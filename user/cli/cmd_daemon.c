@@ -7,6 +7,7 @@
 
 #include "user/attach/kernel.h"
 #include "user/cli/cli.h"
+#include "user/cli/common_args.h"
 #include "user/daemon/daemon.h"
 #include "user/wire/wire.h"
 
@@ -20,7 +21,8 @@ static const struct argp_option option_list[] = {
 	{ NULL, 0, NULL, 0, "What each user but root may have at once:", 1 },
 	{ "max-profiles", OPT_MAX_PROFILES, "N", 0, "Profiles (default 16)", 1 },
 	{ "max-blocks", OPT_MAX_BLOCKS, "N", 0, "Blocks followed, in all profiles (4194304)", 1 },
-	{ "max-memory", OPT_MAX_MEMORY, "BYTES", 0, "Kernel memory, in all profiles (512M)", 1 },
+	{ "max-memory", OPT_MAX_MEMORY, "BYTES", 0,
+	  "Kernel memory, in all profiles, as 512k or 2G (512M)", 1 },
 	{ 0 },
 };
 
@@ -84,7 +86,7 @@ int cmd_daemon(int argc, char **argv)
 	struct kernel_features kernel;
 	struct hs_error err;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
+	if (common_args__parse(&argp, argc, argv, 0, &o))
 		return CLI_EXIT_USAGE;
 	if (kernel_features__probe(&kernel, &err) || kernel_features__require(&kernel, &err) ||
 	    daemon__run(&o, &kernel, &err))

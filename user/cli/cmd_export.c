@@ -13,9 +13,11 @@
 #include <unistd.h>
 
 #include "user/cli/cli.h"
+#include "user/cli/common_args.h"
 #include "user/cli/output_file.h"
 #include "user/cli/progress.h"
 #include "user/collect/replay.h"
+#include "user/common/say.h"
 #include "user/export/export.h"
 
 enum { OPT_CTF_VERSION = 256, OPT_METRIC };
@@ -25,7 +27,7 @@ struct options {
 	const char *output; /* NULL: stdout */
 	const struct exporter *exporter;
 	struct export_options export;
-	bool force, is_quiet;
+	bool force;
 };
 
 static const struct argp_option option_list[] = {
@@ -36,7 +38,6 @@ static const struct argp_option option_list[] = {
 	  "Of --to ctf: 2 (default), or 3, which keeps the domains", 0 },
 	{ "metric", OPT_METRIC, "METRIC", 0,
 	  "What formats show that show one figure: alloc (default), live, promoted, survivors", 0 },
-	{ "quiet", 'q', NULL, 0, "No progress bar and no notes", 0 },
 	{ 0 },
 };
 
@@ -76,9 +77,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'o':
 		o->output = strcmp(arg, "-") ? arg : NULL;
-		return 0;
-	case 'q':
-		o->is_quiet = true;
 		return 0;
 	case OUTPUT_OPT_FORCE:
 		o->force = true;
@@ -137,7 +135,7 @@ static int run_replay(struct replay *r, const struct options *o, struct hs_error
 	struct progress progress;
 	int ret;
 
-	progress__begin(&progress, o->exporter->name, o->is_quiet);
+	progress__begin(&progress, o->exporter->name, !say__is_on(SAY_NOTES));
 	r->progress = progress__step;
 	r->progress_ctx = &progress;
 	ret = replay__run(r, err);
@@ -166,6 +164,10 @@ static int write_whole(struct replay *r, const struct options *o, FILE *f, struc
 
 	r->heap_options = &heap_options;
 	ret = run_replay(r, o, err);
+	/* The heap begins with the header. */
+	if (!ret && !r->heap)
+		ret = hs_error__set(err, -ENODATA,
+				    "%s was cut off before its header: nothing is in it", o->input);
 	if (!ret)
 		ret = o->exporter->write(f, r, &o->export, err);
 	errno = 0;
@@ -211,14 +213,13 @@ int cmd_export(int argc, char **argv)
 	struct hs_error err;
 	int status = 0;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
+	if (common_args__parse(&argp, argc, argv, 0, &o))
 		return CLI_EXIT_USAGE;
 	r.path = o.export.input = o.input;
 	if (export(&r, &o, &err))
 		status = cli__die(&err);
-	else if (r.is_cut && !o.is_quiet)
-		fprintf(stderr, "heapsonde: %s was cut off; everything up to there is exported\n",
-			o.input);
+	else if (r.is_cut)
+		say__note("%s was cut off; everything up to there is exported", o.input);
 	replay__deinit(&r);
 	return status;
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "user/cli/cli.h"
+#include "user/cli/common_args.h"
 #include "user/cli/output_file.h"
 #include "user/client/client.h"
 #include "user/collect/capture.h"
@@ -313,7 +314,7 @@ int cmd_follow(int argc, char **argv)
 	struct hs_error err;
 	int status = 0;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
+	if (common_args__parse(&argp, argc, argv, 0, &o))
 		return CLI_EXIT_USAGE;
 	if (run(&f, &o, &err))
 		status = cli__die(&err);

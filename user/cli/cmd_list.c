@@ -21,6 +21,7 @@
 #include "user/attach/proc.h"
 #include "user/attach/target.h"
 #include "user/cli/cli.h"
+#include "user/common/say.h"
 
 struct row {
 	pid_t pid;
@@ -341,8 +342,8 @@ int cmd_list(int argc, char **argv)
 		ret = print_json(&l.rows[i]);
 	ret = cli__finish(ret ? CLI_EXIT_ERROR : 0);
 	if (l.unseen)
-		fprintf(stderr, "heapsonde: %u process%s could not be looked at%s\n", l.unseen,
-			l.unseen == 1 ? "" : "es", geteuid() ? " (run as root to see all)" : "");
+		say__note("%u process%s could not be looked at%s", l.unseen,
+			  l.unseen == 1 ? "" : "es", geteuid() ? " (run as root to see all)" : "");
 	free_listing(&l);
 	return ret;
 }

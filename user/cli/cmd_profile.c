@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "user/cli/cli.h"
+#include "user/cli/common_args.h"
 #include "user/cli/profile_args.h"
 #include "user/client/client.h"
 #include "user/wire/wire.h"
@@ -76,7 +77,7 @@ static int run(const char *op, struct options *o, const struct argp *argp, int a
 	struct hs_error err;
 	int status = 0;
 
-	if (argp_parse(argp, argc, argv, 0, NULL, o))
+	if (common_args__parse(argp, argc, argv, 0, o))
 		return CLI_EXIT_USAGE;
 	if (ask(op, o, &answer, &err))
 		return cli__die(&err);

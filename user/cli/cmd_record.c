@@ -9,6 +9,7 @@
 #include "user/cli/record.h"
 #include "user/cli/record_daemon.h"
 #include "user/cli/record_notes.h"
+#include "user/track/sites.h"
 
 /* Notes for people, on stderr: why it ended, what was lost, the table of sites. */
 static void print_end(const struct session *s)
@@ -18,7 +19,7 @@ static void print_end(const struct session *s)
 	record_notes__print(end_reason__text(s->profile->reason), s->target->pid, s->child, lost);
 	json_decref(lost);
 	if (s->profile->pipeline.sites)
-		site_table__print(s->profile->pipeline.sites, stderr, s->options->top);
+		sites__print(s->profile->pipeline.sites, stderr, s->options->top);
 }
 
 int cmd_record(int argc, char **argv)

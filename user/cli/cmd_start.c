@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "user/cli/cli.h"
+#include "user/cli/common_args.h"
 #include "user/cli/output_file.h"
 #include "user/cli/profile_args.h"
 #include "user/cli/start_request.h"
@@ -37,7 +38,8 @@ static const struct argp_option option_list[] = {
 	{ NULL, 0, NULL, 0, "What to attach to:", PROFILE_ARGS_WHAT },
 	{ "pid", 'p', "PID", 0, "The process", PROFILE_ARGS_WHAT },
 	{ "socket", CLI_OPT_SOCKET, "PATH", 0, CLI_SOCKET_HELP, PROFILE_ARGS_WHAT },
-	{ "duration", OPT_DURATION, "S", 0, "Stop after this many seconds", PROFILE_ARGS_SAMPLE },
+	{ "duration", OPT_DURATION, "S", 0, "Stop after so many seconds, or as 500ms, 5m, 2h",
+	  PROFILE_ARGS_SAMPLE },
 	{ NULL, 0, NULL, 0, "Output:", PROFILE_ARGS_OUTPUT },
 	{ "output", 'o', "FILE", 0, "Write the records to FILE", PROFILE_ARGS_OUTPUT },
 	{ "force", OUTPUT_OPT_FORCE, NULL, 0, OUTPUT_FORCE_HELP, PROFILE_ARGS_OUTPUT },
@@ -166,7 +168,7 @@ int cmd_start(int argc, char **argv)
 
 	profile_options__init(&o.profile);
 	o.args.options = &o.profile;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o)) {
+	if (common_args__parse(&argp, argc, argv, 0, &o)) {
 		status = CLI_EXIT_USAGE;
 	} else {
 		int ret = start(&o, &answer, &err);

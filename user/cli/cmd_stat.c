@@ -13,9 +13,12 @@
 #include <unistd.h>
 
 #include "user/attach/attach.h"
+#include "user/cli/attach_notes.h"
 #include "user/cli/cli.h"
+#include "user/cli/common_args.h"
 #include "user/cli/record_daemon.h"
 #include "user/cli/stat.h"
+#include "user/common/clock.h"
 #include "user/track/domains.h"
 
 struct stat_session {
@@ -67,6 +70,7 @@ static int begin(struct stat_session *s, const struct stat_options *o, struct hs
 {
 	const struct attach_options attach = { .counters_only = true };
 	struct kernel_features kernel;
+	uint64_t before_ns;
 	int ret = kernel_features__probe(&kernel, err);
 
 	if (!ret)
@@ -80,7 +84,12 @@ static int begin(struct stat_session *s, const struct stat_options *o, struct hs
 		return s->signal_fd;
 	if (domain_book__new(&s->book))
 		return hs_error__set(err, -ENOMEM, "out of memory");
-	return attachment__new(&s->attachment, s->target, &attach, &kernel, err);
+	attach_notes__target(s->target, &kernel);
+	before_ns = clock__now_ns();
+	ret = attachment__new(&s->attachment, s->target, &attach, &kernel, err);
+	if (!ret)
+		attach_notes__attached(&attach, clock__now_ns() - before_ns);
+	return ret;
 }
 
 /* One line per domain that did something or is alive. */
@@ -172,7 +181,7 @@ int cmd_stat(int argc, char **argv)
 	struct hs_error err;
 	int status = 0;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
+	if (common_args__parse(&argp, argc, argv, 0, &o))
 		return CLI_EXIT_USAGE;
 	if (o.interval_s == 0) {
 		o.interval_s = 1.0;

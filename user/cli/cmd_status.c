@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "user/cli/cli.h"
+#include "user/cli/common_args.h"
 #include "user/cli/status.h"
 #include "user/client/client.h"
 #include "user/common/units.h"
@@ -180,7 +181,7 @@ int cmd_status(int argc, char **argv)
 	struct hs_error err;
 	int ret = 0;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
+	if (common_args__parse(&argp, argc, argv, 0, &o))
 		return CLI_EXIT_USAGE;
 	if (status__ask(o.socket, o.profile, &answer, &err))
 		return cli__die(&err);

@@ -25,7 +25,11 @@ static const struct {
 	{ "rate", cmd_rate, "sample at another rate" },
 	{ "status", cmd_status, "the profiles of the daemon" },
 	{ "follow", cmd_follow, "write the records of a profile as they come" },
-	{ "export", cmd_export, "make other formats from a raw capture" },
+	{ "export", cmd_export, "make what other tools read from a capture" },
+	{ "diff", cmd_diff, "two captures, and which differences are more than chance" },
+	{ "leaks", cmd_leaks, "what a recorded program holds for long, and ever more of" },
+	{ "report", cmd_report, "where a recorded program's words come from" },
+	{ "timeline", cmd_timeline, "a recorded program's words over time" },
 	{ "top", cmd_top, "live view of what a process allocates, and what becomes of it" },
 	{ "version", cmd_version, "versions, and what this kernel offers" },
 };
@@ -39,18 +43,44 @@ static void print_help(FILE *f)
 	      f);
 	for (size_t i = 0; i < N_COMMANDS; i++)
 		fprintf(f, "  %-10s %s\n", commands[i].name, commands[i].help);
-	fputs("\nheapsonde COMMAND --help tells more.\n", f);
+	fputs("\nheapsonde COMMAND -h tells more, as does `man heapsonde`.\n", f);
+}
+
+/* Returns the exit status of the command, or of a usage error. */
+static int run(int argc, char **argv)
+{
+	char name[64];
+
+	for (size_t i = 0; i < N_COMMANDS; i++) {
+		if (strcmp(argv[0], commands[i].name))
+			continue;
+		/* What usage messages call the program. */
+		snprintf(name, sizeof(name), "heapsonde %s", commands[i].name);
+		argv[0] = name;
+		return commands[i].run(argc, argv);
+	}
+	return cli__usage_error("no command %s; heapsonde --help lists them", argv[0]);
+}
+
+/* heapsonde help COMMAND is heapsonde COMMAND --help. */
+static int help(const char *command)
+{
+	char option[] = "--help", name[64];
+	char *argv[] = { name, option, NULL };
+
+	snprintf(name, sizeof(name), "%s", command);
+	return run(2, argv);
 }
 
 int main(int argc, char **argv)
 {
-	char name[64];
-
 	cli__init();
 	if (argc < 2) {
 		print_help(stderr);
 		return CLI_EXIT_USAGE;
 	}
+	if (!strcmp(argv[1], "help") && argc > 2)
+		return help(argv[2]);
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
 		print_help(stdout);
 		return cli__finish(0);
@@ -59,13 +89,5 @@ int main(int argc, char **argv)
 		puts("heapsonde " HEAPSONDE_VERSION);
 		return cli__finish(0);
 	}
-	for (size_t i = 0; i < N_COMMANDS; i++) {
-		if (strcmp(argv[1], commands[i].name))
-			continue;
-		/* What usage messages call the program. */
-		snprintf(name, sizeof(name), "heapsonde %s", commands[i].name);
-		argv[1] = name;
-		return commands[i].run(argc - 1, argv + 1);
-	}
-	return cli__usage_error("no command %s; heapsonde --help lists them", argv[1]);
+	return run(argc - 1, argv + 1);
 }

@@ -33,11 +33,12 @@ static const struct argp_option options[] = {
 	  "Only this domain and those that it spawns later; may be repeated", PROFILE_ARGS_SAMPLE },
 	{ "track", OPT_TRACK, "KINDS", 0,
 	  "Only these: minor, major (heaps); normal, marshal, custom, map_file (sources); "
-	  "size=MIN-MAX (words, either may be left out); alloc (allocations, without their "
+	  "size=MIN-MAX (words, as 512 or 4k; either may be left out); alloc (allocations, without "
+	  "their "
 	  "promotion and death); comma-separated (default all)",
 	  PROFILE_ARGS_SAMPLE },
 	{ NULL, 0, NULL, 0, "Kernel memory:", PROFILE_ARGS_MEMORY },
-	{ "ring-size", OPT_RING_SIZE, "BYTES", 0, "Ring buffer (default 32M)",
+	{ "ring-size", OPT_RING_SIZE, "BYTES", 0, "Ring buffer, as 512k or 64M (default 32M)",
 	  PROFILE_ARGS_MEMORY },
 	{ "max-blocks", OPT_MAX_BLOCKS, "N", 0, "Blocks followed at once (default 524288)",
 	  PROFILE_ARGS_MEMORY },

@@ -17,6 +17,7 @@
 #include "user/cli/record_notes.h"
 #include "user/cli/start_request.h"
 #include "user/client/client.h"
+#include "user/common/say.h"
 
 struct recording {
 	const struct record_options *options;
@@ -168,6 +169,9 @@ static int begin(struct recording *r, struct hs_error *err)
 		ret = wait_line(r, &answer, err);
 	if (ret)
 		return ret;
+	say__detail("the daemon records PID %d as profile %lld",
+		    r->child ? child__pid(r->child) : o->pid,
+		    (long long)json_integer_value(json_object_get(answer, "profile")));
 	json_decref(answer);
 	r->has_begun = true;
 	if (o->output)

@@ -2,9 +2,9 @@
 /* See record_notes.h. */
 #include "user/cli/record_notes.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "user/common/say.h"
 #include "user/profile/profile.h"
 
 static bool is(const char *reason, enum end_reason which)
@@ -18,12 +18,11 @@ void record_notes__print(const char *reason, pid_t pid, bool is_command, const j
 	json_t *n;
 
 	if (is(reason, END_TARGET_EXITED) && !is_command)
-		fprintf(stderr, "heapsonde: PID %d has ended\n", pid);
+		say__note("PID %d has ended", pid);
 	if (is(reason, END_TARGET_EXECED))
-		fprintf(stderr, "heapsonde: PID %d runs another program now\n", pid);
+		say__note("PID %d runs another program now", pid);
 	if (is(reason, END_DOMAINS_GONE))
-		fputs("heapsonde: all domains that were recorded have terminated\n", stderr);
+		say__note("all domains that were recorded have terminated");
 	json_object_foreach ((json_t *)lost, cause, n)
-		fprintf(stderr, "heapsonde: lost %s: %lld\n", cause,
-			(long long)json_integer_value(n));
+		say__note("lost %s: %lld", cause, (long long)json_integer_value(n));
 }

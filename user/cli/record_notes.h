@@ -3,7 +3,7 @@
  * What `record` tells people at its end, whoever did the recording.
  *
  * In:   the summary's reason and losses (docs/records.md).
- * Out:  lines on stderr.
+ * Out:  notes on stderr (user/common/say.h).
  */
 #ifndef HEAPSONDE_RECORD_NOTES_H
 #define HEAPSONDE_RECORD_NOTES_H

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "user/cli/cli.h"
+#include "user/cli/common_args.h"
 #include "user/cli/profile_args.h"
 #include "user/cli/record.h"
 #include "user/cli/record_daemon.h"
@@ -15,7 +16,8 @@ static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "What to attach to:", PROFILE_ARGS_WHAT },
 	{ "pid", 'p', "PID", 0, "Attach to this process", PROFILE_ARGS_WHAT },
 	{ "socket", CLI_OPT_SOCKET, "PATH", 0, RECORD_DAEMON_SOCKET_HELP, PROFILE_ARGS_WHAT },
-	{ "duration", OPT_DURATION, "S", 0, "Stop after this many seconds", PROFILE_ARGS_SAMPLE },
+	{ "duration", OPT_DURATION, "S", 0, "Stop after so many seconds, or as 500ms, 5m, 2h",
+	  PROFILE_ARGS_SAMPLE },
 	{ NULL, 0, NULL, 0, "Output:", PROFILE_ARGS_OUTPUT },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output (-)",
 	  PROFILE_ARGS_OUTPUT },
@@ -109,7 +111,7 @@ int record_options__parse(struct record_options *o, int argc, char **argv)
 	profile_options__init(&o->profile);
 	/* In order: what follows the command is the command's. argp exits by itself
 	 * after a usage error, with the status that cli__init chose. */
-	return argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &parsing) ? CLI_EXIT_USAGE : 0;
+	return common_args__parse(&argp, argc, argv, ARGP_IN_ORDER, &parsing) ? CLI_EXIT_USAGE : 0;
 }
 
 void record_options__deinit(struct record_options *o)

@@ -14,10 +14,12 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "user/cli/attach_notes.h"
 #include "user/cli/cli.h"
 #include "user/cli/record.h"
 #include "user/collect/collect.h"
 #include "user/common/clock.h"
+#include "user/common/say.h"
 
 /* ---- beginning ---- */
 
@@ -73,6 +75,7 @@ static int open_target(struct session *s, struct hs_error *err)
 
 int session__begin(struct session *s, const struct record_options *o, struct hs_error *err)
 {
+	uint64_t before_ns;
 	int ret;
 
 	memset(s, 0, sizeof(*s));
@@ -90,13 +93,17 @@ int session__begin(struct session *s, const struct record_options *o, struct hs_
 		ret = symbolizer__new(&s->symbolizer, s->target, err);
 	if (!ret)
 		ret = open_sink(s, err);
-	if (!ret)
-		ret = profile__begin(&s->profile, &o->profile, s->target, &s->kernel, s->symbolizer,
-				     s->sink, o->top > 0, err);
+	if (ret)
+		return ret;
+	attach_notes__target(s->target, &s->kernel);
+	before_ns = clock__now_ns();
+	ret = profile__begin(&s->profile, &o->profile, s->target, &s->kernel, s->symbolizer,
+			     s->sink, o->top > 0, err);
 	if (!ret)
 		ret = output_file__keep(&s->file, err);
 	if (ret)
 		return ret;
+	attach_notes__attached(&o->profile.attach, clock__now_ns() - before_ns);
 	if (s->child && child__resume(s->child))
 		return hs_error__set(err, -ESRCH, "%s was killed before it began", o->command[0]);
 	return 0;
@@ -176,12 +183,14 @@ static int loop(struct session *s)
 int session__run(struct session *s, struct hs_error *err)
 {
 	int ret = loop(s);
+	uint64_t before_ns = clock__now_ns();
 
 	if (ret)
 		/* A sink that has failed takes nothing more. */
 		attachment__detach(s->profile->attachment);
 	else
 		ret = profile__finish(s->profile, s->reason);
+	say__detail("detached in %.1f ms", (double)(clock__now_ns() - before_ns) / 1e6);
 	return ret ? write_error(s, ret, err) : 0;
 }
 

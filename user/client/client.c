@@ -9,6 +9,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "user/common/say.h"
+
 const char *client__path(const char *option)
 {
 	const char *env = getenv("HEAPSONDE_SOCKET");
@@ -59,6 +61,7 @@ int client__connect(struct client *c, const char *option, struct hs_error *err)
 		client__close(c);
 		return connect_error(c->path, code, err);
 	}
+	say__detail("connected to the daemon at %s", c->path);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "user/collect/collect.h"
 #include "user/daemon/reply.h"
 #include "user/sinks/json.h"
+#include "user/track/sites.h"
 #include "user/wire/wire.h"
 
 /* Each has a thread and a queue. */
@@ -270,7 +271,7 @@ static json_t *end_answer(const struct held *h)
 	if (h->request.top && h->profile->pipeline.sites) {
 		f = open_memstream(&top, &size);
 		if (f) {
-			site_table__print(h->profile->pipeline.sites, f, h->request.top);
+			sites__print(h->profile->pipeline.sites, f, h->request.top);
 			fclose(f);
 		}
 	}

@@ -102,7 +102,7 @@ json_t *held__status(const struct held *h, bool is_full)
 		"reason", p->reason ? json_string(end_reason__text(p->reason)) : json_null(),
 		"rate", h->request.counters_only ? 0.0 : p->rate, "rates", p->n_rates, "records",
 		(json_int_t)p->pipeline.n_allocs, "samples", (json_int_t)samples(p), "live_words",
-		p->pipeline.sites ? site_table__live_words(p->pipeline.sites) : 0.0, "followers",
+		p->pipeline.sites ? heap__total(p->pipeline.sites)->live.words : 0.0, "followers",
 		(json_int_t)readers__n_followers(h->readers), "lost", held__lost(h), "output_bytes",
 		readers__has_output(h->readers)
 			? json_integer((json_int_t)readers__output_bytes(h->readers))

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "user/common/say.h"
+
 #define LINE_BYTES 1024
 
 /* JOURNAL_STREAM says which file the journal has given us; stderr may have been
@@ -28,6 +30,9 @@ void log__line(enum log_priority priority, const char *fmt, ...)
 	char text[LINE_BYTES];
 	va_list ap;
 
+	if ((priority == LOG_PRIORITY_INFO && !say__is_on(SAY_NOTES)) ||
+	    (priority == LOG_PRIORITY_DEBUG && !say__is_on(SAY_DETAILS)))
+		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);

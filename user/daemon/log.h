@@ -9,9 +9,17 @@
 #define HEAPSONDE_LOG_H
 
 /* priority: SD_ERR, SD_WARNING, … without its text: 3, 4, … */
-enum log_priority { LOG_PRIORITY_ERR = 3, LOG_PRIORITY_WARNING = 4, LOG_PRIORITY_INFO = 6 };
+enum log_priority {
+	LOG_PRIORITY_ERR = 3,
+	LOG_PRIORITY_WARNING = 4,
+	LOG_PRIORITY_INFO = 6,
+	LOG_PRIORITY_DEBUG = 7,
+};
 
-/* Print a line, printf-style, without newline; control characters become '?'. */
+/*
+ * Print a line, printf-style, without newline; control characters become '?'. What has
+ * only priority INFO is not printed with -q, DEBUG with -v only (user/common/say.h).
+ */
 void log__line(enum log_priority priority, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -3,7 +3,6 @@
 #include "user/daemon/reply.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -59,8 +58,6 @@ static void send_later(sd_event *loop, int connection, const char *bytes, size_t
 		return;
 	}
 	n_waiting++;
-	/* The queue's thread waits in write, not we. */
-	fcntl(connection, F_SETFL, fcntl(connection, F_GETFL) & ~O_NONBLOCK);
 	ret = outbox__new(&r->outbox, connection, false);
 	if (!ret)
 		ret = outbox__put(r->outbox, bytes, n);

@@ -212,6 +212,8 @@ void supervisor__on_request(void *ctx, struct connection *c, const json_t *reque
 		answer_error(c, ret, &err);
 		return;
 	}
+	log__line(LOG_PRIORITY_DEBUG, "user %u asks: %s", connection__uid(c),
+		  json_string_value(json_object_get(request, "op")));
 	/* A client may come with what a worker has just told it. */
 	workers__drain(s->workers);
 	if (r.op == REQUEST_START)

@@ -228,6 +228,8 @@ static int on_exit_of(sd_event_source *source, const siginfo_t *info, void *ctx)
 			  w->target, info->si_status, strsignal(info->si_status));
 	else if (info->si_status)
 		log__line(LOG_PRIORITY_ERR, "worker of PID %d has failed", w->target);
+	else
+		log__line(LOG_PRIORITY_DEBUG, "worker of PID %d has ended", w->target);
 	drain_dead(w);
 	unlink_worker(w);
 	ws->ops->gone(ws->ctx, w);
@@ -308,6 +310,7 @@ int workers__begin(struct workers *ws, pid_t target, uid_t uid, struct worker **
 	w->next = ws->first;
 	ws->first = w;
 	*out = w;
+	log__line(LOG_PRIORITY_DEBUG, "worker of PID %d: process %d", target, w->pid);
 	return 0;
 fail:
 	worker__free(w);

@@ -5,7 +5,13 @@
 #include <string.h>
 
 const struct exporter *const exporters[] = {
+	&export_html,
 	&export_jsonl,
+	&export_ctf,
+	&export_pprof,
+	&export_folded,
+	&export_speedscope,
+	&export_html,
 	NULL,
 };
 

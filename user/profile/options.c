@@ -38,20 +38,35 @@ struct wanted {
 	bool lifetimes;
 };
 
-/* A number of words at the beginning of text; *end: behind it. 0 or -EINVAL. */
+/*
+ * A number of words at the beginning of text, perhaps in k, M or G, which count in 1024s;
+ * *end: behind it. 0 or -EINVAL.
+ */
 static int take_words(const char *text, uint64_t *words, const char **end)
 {
+	unsigned int shift = 0;
 	char *stop;
 
 	if (*text < '0' || *text > '9')
 		return -EINVAL;
 	errno = 0;
 	*words = strtoull(text, &stop, 10);
-	*end = stop;
-	return errno || *words > SIZE_WORDS_MAX ? -EINVAL : 0;
+	if (errno)
+		return -EINVAL;
+	if (*stop == 'k' || *stop == 'K')
+		shift = 10;
+	else if (*stop == 'M')
+		shift = 20;
+	else if (*stop == 'G')
+		shift = 30;
+	*end = stop + (shift > 0);
+	if (*words > SIZE_WORDS_MAX >> shift)
+		return -EINVAL;
+	*words <<= shift;
+	return 0;
 }
 
-/* A range of sizes, to the end of n bytes: "16", "16-", "-16", "16-31". */
+/* A range of sizes, to the end of n bytes: "16", "16-", "-16", "16-31", "4k-". */
 static int set_size(struct wanted *w, const char *text, size_t n)
 {
 	const char *end = text + n, *at = text;

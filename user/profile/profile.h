@@ -93,7 +93,7 @@ struct profile {
 
 /*
  * Attach and write header and profile. kernel, t, symbolizer and sink are borrowed
- * and must outlive *out. want_sites: keep the table of sites (pipeline.sites).
+ * and must outlive *out. want_sites: keep pipeline.sites.
  * On error nothing is attached. Errors, with a text: those of attaching, -ENOENT a
  * listed domain is not there, -EIO and others from the sink (text "cannot write
  * the output…").

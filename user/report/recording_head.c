@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "user/cli/cli.h"
-#include "user/report/figures.h"
+#include "user/common/say.h"
+#include "user/report/show.h"
 #include "user/report/recording.h"
 
 /* The beginning in UTC, "2026-11-30T09:40:12Z"; "" if the capture does not say. */
@@ -61,18 +63,26 @@ static bool has_losses(const struct recording *rec)
 
 void recording__print_notes(const struct recording *rec)
 {
+	char *losses = NULL;
+	size_t size;
+	FILE *f;
+
 	if (rec->replay.is_cut)
-		fprintf(stderr, "heapsonde: %s was cut off; figures are as of there\n", rec->path);
-	if (has_losses(rec)) {
-		fprintf(stderr, "heapsonde: %s has losses, which make sums too small: ", rec->path);
-		print_losses(stderr, rec);
-		fputc('\n', stderr);
-	}
+		say__note("%s was cut off; figures are as of there", rec->path);
+	if (!has_losses(rec))
+		return;
+	f = open_memstream(&losses, &size);
+	if (!f)
+		return;
+	print_losses(f, rec);
+	if (!fclose(f))
+		say__note("%s has losses, which make sums too small: %s", rec->path, losses);
+	free(losses);
 }
 
 void recording__print_head(const struct recording *rec, const char *name)
 {
-	char begin[40], rates[2 * CLI_RATE_CHARS + 8], seconds[FIGURE_CHARS];
+	char begin[40], rates[2 * CLI_RATE_CHARS + 8], seconds[SHOW_CHARS];
 
 	printf("# %s%s", name,
 	       rec->command ? rec->command
@@ -85,7 +95,7 @@ void recording__print_head(const struct recording *rec, const char *name)
 	printf("\n# %s", name);
 	if (*format_begin(rec, begin, sizeof(begin)))
 		printf("%s, ", begin);
-	printf("sampled for %s", figure__seconds(recording__seconds(rec), seconds));
+	printf("sampled for %s", show__seconds(recording__seconds(rec), seconds));
 	if (rec->reason)
 		printf(" (%s)", rec->reason);
 	if (rec->replay.is_cut)
@@ -123,15 +133,15 @@ json_t *recording__to_json(const struct recording *rec)
 		"command", string_or_null(rec->command), "exe", string_or_null(rec->exe), "pid",
 		(json_int_t)rec->pid, "ocaml", string_or_null(rec->ocaml), "begin",
 		string_or_null(*format_begin(rec, begin, sizeof(begin)) ? begin : NULL), "seconds",
-		figure__json(recording__seconds(rec)), "reason", string_or_null(rec->reason));
+		show__json(recording__seconds(rec)), "reason", string_or_null(rec->reason));
 	json_t *rest = json_pack(
 		"{s:o, s:I, s:o, s:o, s:I, s:I, s:o, s:I, s:b, s:b, s:O, s:s}", "track",
 		string_or_null(rec->track), "begin_ns", (json_int_t)rec->begin_ns, "rate_low",
-		figure__json(rec->rate_low), "rate_high", figure__json(rec->rate_high), "blocks",
+		show__json(rec->rate_low), "rate_high", show__json(rec->rate_high), "blocks",
 		(json_int_t)rec->n_blocks, "samples", (json_int_t)rec->n_samples, "words",
-		figure__json(rec->words), "major_cycles",
-		(json_int_t)heap__cycles(rec->replay.heap), "whole", rec->is_whole, "cut",
-		rec->replay.is_cut, "lost", rec->replay.lost, "note", RECORDING_LIVE_NOTE);
+		show__json(rec->words), "major_cycles", (json_int_t)heap__cycles(rec->replay.heap),
+		"whole", rec->is_whole, "cut", rec->replay.is_cut, "lost", rec->replay.lost, "note",
+		RECORDING_LIVE_NOTE);
 
 	if (!object || !rest || json_object_update(object, rest)) {
 		json_decref(object);

@@ -9,7 +9,7 @@
 #include <uthash.h>
 
 struct cell_key {
-	uint64_t stack; /* its id; 0: empty; STACK_LOST */
+	uint64_t stack; /* its id, or the address of its innermost names; 0: empty; STACK_LOST */
 	uint32_t domain;
 	uint16_t source;
 	uint16_t size_class;
@@ -30,6 +30,7 @@ struct known_domain {
 };
 
 struct cell_table {
+	bool sites_only;
 	struct cell_entry *entries;
 	struct known_domain *domains;
 	struct heap_cell **cells; /* all of them, in the order of appearance */
@@ -37,10 +38,15 @@ struct cell_table {
 	size_t room_cells;
 };
 
-int cell_table__new(struct cell_table **out)
+int cell_table__new(struct cell_table **out, bool sites_only)
 {
-	*out = calloc(1, sizeof(**out));
-	return *out ? 0 : -ENOMEM;
+	struct cell_table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->sites_only = sites_only;
+	*out = t;
+	return 0;
 }
 
 void cell_table__free(struct cell_table *t)
@@ -125,19 +131,25 @@ static struct cell_entry *new_entry(struct cell_table *t, const struct cell_key 
 	return e;
 }
 
+/* By its names, not its address: they may be found later, and then are others. */
+static uint64_t site_of(const struct stack *stack)
+{
+	return (uintptr_t)stack->frames[0].locations;
+}
+
 struct heap_cell *cell_table__of(struct cell_table *t, const struct hs_rec_alloc *rec,
 				 const struct stack *stack)
 {
-	const struct cell_key key = {
-		.stack = stack             ? stack->id
-			 : rec->stack_hash ? STACK_LOST
-					   : 0,
-		.domain = domain_of(t, rec->h.domain),
-		.source = rec->source,
-		.size_class = heap__size_class(rec->size_words),
-	};
+	struct cell_key key = { .stack = rec->stack_hash ? STACK_LOST : 0 };
 	struct cell_entry *e;
 
+	if (stack)
+		key.stack = t->sites_only ? site_of(stack) : stack->id;
+	if (!t->sites_only) {
+		key.domain = domain_of(t, rec->h.domain);
+		key.source = rec->source;
+		key.size_class = heap__size_class(rec->size_words);
+	}
 	HASH_FIND(hh, t->entries, &key, sizeof(key), e);
 	if (!e)
 		e = new_entry(t, &key, stack);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The cells of the sampled heap: one for each combination of stack, allocating domain,
- * source and size class.
+ * source and size class; or, if only sites are wanted, for each innermost frame.
  *
  * In:   alloc events with their stacks.
  * Out:  the cell that each belongs to, for user/track/heap.c, which keeps its tally.
@@ -9,14 +9,15 @@
 #ifndef HEAPSONDE_CELLS_H
 #define HEAPSONDE_CELLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "user/track/heap.h"
 
 struct cell_table;
 
-/* Errors: -ENOMEM. */
-int cell_table__new(struct cell_table **out);
+/* sites_only: see struct heap_options. Errors: -ENOMEM. */
+int cell_table__new(struct cell_table **out, bool sites_only);
 
 /* NULL is fine. */
 void cell_table__free(struct cell_table *t);

@@ -81,6 +81,9 @@ struct heap_options {
 	uint64_t until_ns; /* what happens later is left out; 0: nothing */
 	uint32_t survived; /* major cycles, for survivors; 0 counts as 1 */
 	bool want_timeline;
+	bool sites_only; /* a cell for each allocation site, and no more, so that there are no
+			  * more of them than places in the program: for rows by site. Its
+			  * stack is one of them; domain, source and size class are 0 */
 };
 
 struct heap;

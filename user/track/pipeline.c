@@ -19,6 +19,7 @@ struct domain_rate {
 int pipeline__init(struct pipeline *p, struct symbolizer *symbolizer, struct sink *sink,
 		   double rate, bool want_sites)
 {
+	const struct heap_options sites = { .sites_only = true };
 	int err;
 
 	memset(p, 0, sizeof(*p));
@@ -29,7 +30,7 @@ int pipeline__init(struct pipeline *p, struct symbolizer *symbolizer, struct sin
 	if (!err)
 		err = thread_table__new(&p->threads);
 	if (!err && want_sites)
-		err = site_table__new(&p->sites);
+		err = heap__new(&p->sites, &sites);
 	if (err)
 		pipeline__deinit(p);
 	return err;
@@ -45,7 +46,7 @@ void pipeline__deinit(struct pipeline *p)
 	}
 	stack_table__free(p->stacks);
 	thread_table__free(p->threads);
-	site_table__free(p->sites);
+	heap__free(p->sites);
 	memset(p, 0, sizeof(*p));
 }
 
@@ -117,7 +118,7 @@ static int on_thread(struct pipeline *p, const struct hs_record *h)
 	return ret > 0 ? p->sink->ops->thread(p->sink, h->tid, h->domain, h->time_ns) : ret;
 }
 
-static int on_alloc(struct pipeline *p, const struct hs_rec_alloc *rec, const struct stack **stack)
+static void on_alloc(struct pipeline *p, const struct hs_rec_alloc *rec, const struct stack **stack)
 {
 	p->n_allocs++;
 	if (rec->stack_hash) {
@@ -125,9 +126,22 @@ static int on_alloc(struct pipeline *p, const struct hs_rec_alloc *rec, const st
 		if (!*stack)
 			p->stacks_unknown++;
 	}
-	if (!p->sites)
+}
+
+/* To those who keep a sampled heap. */
+static int tell_heaps(struct pipeline *p, const struct hs_event *event, const struct stack *stack)
+{
+	double rate;
+	int err = 0;
+
+	if (!p->sites && !p->heap)
 		return 0;
-	return site_table__alloc(p->sites, rec, pipeline__rate_of(p, rec->h.domain), *stack);
+	rate = pipeline__rate_of(p, event->h->domain);
+	if (p->sites)
+		err = heap__event(p->sites, event, stack, rate);
+	if (!err && p->heap)
+		err = heap__event(p->heap, event, stack, rate);
+	return err;
 }
 
 int pipeline__event(void *ctx, const struct hs_event *event)
@@ -144,12 +158,7 @@ int pipeline__event(void *ctx, const struct hs_event *event)
 		return err;
 	switch (event->type) {
 	case HS_REC_ALLOC:
-		err = on_alloc(p, event->alloc, &stack);
-		break;
-	case HS_REC_DEALLOC:
-	case HS_REC_UNKNOWN:
-		if (p->sites)
-			site_table__end(p->sites, event->block->id, event->type == HS_REC_UNKNOWN);
+		on_alloc(p, event->alloc, &stack);
 		break;
 	case HS_REC_RATE:
 		err = learn_rate(p, event->rate);
@@ -160,8 +169,8 @@ int pipeline__event(void *ctx, const struct hs_event *event)
 	default:
 		break;
 	}
-	if (!err && p->heap)
-		err = heap__event(p->heap, event, stack, pipeline__rate_of(p, event->h->domain));
+	if (!err)
+		err = tell_heaps(p, event, stack);
 	return err ? err : p->sink->ops->event(p->sink, event, stack);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The way of an event through user space: stack → names → table of sites → sink.
+ * The way of an event through user space: stack → names → sampled heap → sink.
  *
  * In:   checked events, live (user/collect/collect.h) or from a capture
  *       (user/collect/capture.h).
- * Out:  the sink; the table of sites and the sampled heap, if they are wanted; the
+ * Out:  the sink; the sampled heap, whole or by sites, if it is wanted; the
  *       rate that is in force in each domain.
  */
 #ifndef HEAPSONDE_PIPELINE_H
@@ -17,7 +17,6 @@
 #include "user/sinks/sink.h"
 #include "user/symbolize/symbolize.h"
 #include "user/track/heap.h"
-#include "user/track/sites.h"
 #include "user/track/threads.h"
 
 struct domain_rate;
@@ -26,7 +25,7 @@ struct pipeline {
 	struct symbolizer *symbolizer; /* borrowed */
 	struct stack_table *stacks;
 	struct thread_table *threads;
-	struct site_table *sites;  /* NULL: not wanted */
+	struct heap *sites;        /* of sites only (heap.h); NULL: not wanted */
 	struct heap *heap;         /* borrowed, set by who wants it; NULL: not wanted */
 	struct sink *sink;         /* borrowed */
 	double rate;               /* of domains that have told no other; 0: that of the
@@ -38,7 +37,7 @@ struct pipeline {
 
 /*
  * rate: that domains begin with, samples per word; > 0 if want_sites. want_sites:
- * keep the table of sites. symbolizer and sink are borrowed. Errors: -ENOMEM.
+ * keep `sites`. symbolizer and sink are borrowed. Errors: -ENOMEM.
  */
 int pipeline__init(struct pipeline *p, struct symbolizer *symbolizer, struct sink *sink,
 		   double rate, bool want_sites);

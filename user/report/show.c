@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Figures; see figures.h. */
-#include "user/report/figures.h"
+/* See show.h. */
+#include "user/report/show.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "user/common/colour.h"
 #include "user/common/units.h"
 
 /* Up to here one percentage says as much as two ends do. */
@@ -17,45 +18,44 @@
 /* Integers up to here are exact in a double. */
 #define EXACT_MAX 9007199254740992.0
 
-const char *figure__interval(const struct interval *i, char text[FIGURE_CHARS])
+const char *show__interval(const struct interval *i, char text[SHOW_CHARS])
 {
 	double below = i->value - i->low, above = i->high - i->value;
 	double side = fmax(below, above);
-	char low[FIGURE_CHARS], high[FIGURE_CHARS];
+	char low[SHOW_CHARS], high[SHOW_CHARS];
 
 	text[0] = '\0';
 	if (!(side > 0))
 		return text;
 	if (i->value > 0 && side <= SYMMETRIC_MAX * i->value) {
 		side *= 100 / i->value;
-		snprintf(text, FIGURE_CHARS, side < 9.95 ? "\xc2\xb1%.1f%%" : "\xc2\xb1%.0f%%",
-			 side);
+		snprintf(text, SHOW_CHARS, side < 9.95 ? "\xc2\xb1%.1f%%" : "\xc2\xb1%.0f%%", side);
 		return text;
 	}
-	snprintf(text, FIGURE_CHARS, "%.20s-%.20s", units__words(i->low, low, sizeof(low)),
+	snprintf(text, SHOW_CHARS, "%.20s-%.20s", units__words(i->low, low, sizeof(low)),
 		 units__words(i->high, high, sizeof(high)));
 	return text;
 }
 
-const char *figure__share(double share, char text[FIGURE_CHARS])
+const char *show__share(double share, char text[SHOW_CHARS])
 {
 	double percent = 100 * share;
 
 	if (isnan(share))
-		snprintf(text, FIGURE_CHARS, "-");
+		snprintf(text, SHOW_CHARS, "-");
 	else if (percent > 0 && percent < 0.05)
-		snprintf(text, FIGURE_CHARS, "<0.1%%");
+		snprintf(text, SHOW_CHARS, "<0.1%%");
 	else
-		snprintf(text, FIGURE_CHARS, "%.1f%%", percent);
+		snprintf(text, SHOW_CHARS, "%.1f%%", percent);
 	return text;
 }
 
-const char *figure__signed_words(double words, char text[FIGURE_CHARS])
+const char *show__signed_words(double words, char text[SHOW_CHARS])
 {
-	char amount[FIGURE_CHARS];
+	char amount[SHOW_CHARS];
 
 	units__words(fabs(words), amount, sizeof(amount));
-	snprintf(text, FIGURE_CHARS, "%s%.40s",
+	snprintf(text, SHOW_CHARS, "%s%.40s",
 		 !strcmp(amount, "0") ? ""
 		 : words < 0          ? "-"
 				      : "+",
@@ -63,7 +63,7 @@ const char *figure__signed_words(double words, char text[FIGURE_CHARS])
 	return text;
 }
 
-const char *figure__seconds(double seconds, char text[FIGURE_CHARS])
+const char *show__seconds(double seconds, char text[SHOW_CHARS])
 {
 	static const struct {
 		double from, seconds;
@@ -81,7 +81,7 @@ const char *figure__seconds(double seconds, char text[FIGURE_CHARS])
 	while (seconds < units[u].from)
 		u++;
 	seconds /= units[u].seconds;
-	snprintf(text, FIGURE_CHARS, "%.*f%s",
+	snprintf(text, SHOW_CHARS, "%.*f%s",
 		 seconds < 9.995   ? 2
 		 : seconds < 99.95 ? 1
 				   : 0,
@@ -89,25 +89,18 @@ const char *figure__seconds(double seconds, char text[FIGURE_CHARS])
 	return text;
 }
 
-const char *figure__p(double p, char text[FIGURE_CHARS])
+const char *show__p(double p, char text[SHOW_CHARS])
 {
 	if (isnan(p))
-		snprintf(text, FIGURE_CHARS, "-");
+		snprintf(text, SHOW_CHARS, "-");
 	else if (p < 1e-99)
-		snprintf(text, FIGURE_CHARS, "<1e-99");
+		snprintf(text, SHOW_CHARS, "<1e-99");
 	else
-		snprintf(text, FIGURE_CHARS, p < 0.001 ? "%.0e" : "%.3f", p);
+		snprintf(text, SHOW_CHARS, p < 0.001 ? "%.0e" : "%.3f", p);
 	return text;
 }
 
-static bool has_colours(void)
-{
-	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-
-	return isatty(STDOUT_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
-}
-
-void figure__style(enum style style)
+void show__style(enum style style)
 {
 	static const char *const codes[] = {
 		[STYLE_PLAIN] = "\033[0m",
@@ -116,11 +109,11 @@ void figure__style(enum style style)
 		[STYLE_DOWN] = "\033[1;32m",
 	};
 
-	if (has_colours())
+	if (colour__wanted(stdout))
 		fputs(codes[style], stdout);
 }
 
-int figure__cell(const char *text, int width)
+int show__cell(const char *text, int width)
 {
 	int columns = 0;
 
@@ -133,7 +126,7 @@ int figure__cell(const char *text, int width)
 	return (columns < width ? width : columns) + 1;
 }
 
-int figure__terminal_columns(void)
+int show__terminal_columns(void)
 {
 	struct winsize w;
 
@@ -142,7 +135,7 @@ int figure__terminal_columns(void)
 	return w.ws_col;
 }
 
-json_t *figure__json(double number)
+json_t *show__json(double number)
 {
 	if (!isfinite(number))
 		return json_null();
@@ -151,8 +144,8 @@ json_t *figure__json(double number)
 	return json_real(number);
 }
 
-json_t *figure__interval_json(const struct interval *i)
+json_t *show__interval_json(const struct interval *i)
 {
-	return json_pack("{s:o, s:o, s:o}", "value", figure__json(i->value), "low",
-			 figure__json(i->low), "high", figure__json(i->high));
+	return json_pack("{s:o, s:o, s:o}", "value", show__json(i->value), "low",
+			 show__json(i->low), "high", show__json(i->high));
 }

@@ -5,8 +5,8 @@
  * In:   numbers with their intervals (user/track/estimate.h).
  * Out:  short texts; cells on stdout.
  */
-#ifndef HEAPSONDE_FIGURES_H
-#define HEAPSONDE_FIGURES_H
+#ifndef HEAPSONDE_SHOW_H
+#define HEAPSONDE_SHOW_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -14,43 +14,43 @@
 
 #include "user/track/estimate.h"
 
-#define FIGURE_CHARS 48
+#define SHOW_CHARS 48
 
 /*
  * How sure a number of words is: "±4%" where both sides are much the same, else low and
  * high ("1.2k-9.8k"); "" if it is exact. Returns text.
  */
-const char *figure__interval(const struct interval *i, char text[FIGURE_CHARS]);
+const char *show__interval(const struct interval *i, char text[SHOW_CHARS]);
 
 /* A share in [0, 1]: "41%", "<1%", "3.1%"; "-" for NAN. Returns text. */
-const char *figure__share(double share, char text[FIGURE_CHARS]);
+const char *show__share(double share, char text[SHOW_CHARS]);
 
 /* Words that may be negative, with a sign: "+1.2M", "-340", "0". Returns text. */
-const char *figure__signed_words(double words, char text[FIGURE_CHARS]);
+const char *show__signed_words(double words, char text[SHOW_CHARS]);
 
 /* Seconds: "0.25s", "41s", "12.5m", "3.2h", "4.1d". Returns text. */
-const char *figure__seconds(double seconds, char text[FIGURE_CHARS]);
+const char *show__seconds(double seconds, char text[SHOW_CHARS]);
 
 /* A p-value: "0.034", "2e-08", "<1e-99". Returns text. */
-const char *figure__p(double p, char text[FIGURE_CHARS]);
+const char *show__p(double p, char text[SHOW_CHARS]);
 
 /* Colours: only where stdout is a terminal that knows them and NO_COLOR is unset or empty. */
 enum style { STYLE_PLAIN, STYLE_STRONG, STYLE_UP, STYLE_DOWN };
-void figure__style(enum style style);
+void show__style(enum style style);
 
 /*
  * Print text right-aligned in width columns, and a blank; a character that takes more
  * than one byte counts once. Returns the columns used, for cli__print_last_column.
  */
-int figure__cell(const char *text, int width);
+int show__cell(const char *text, int width);
 
 /* Columns of the terminal on stdout; 0: there is none. */
-int figure__terminal_columns(void);
+int show__terminal_columns(void);
 
 /* A number for JSON: an integer where it is one and fits, null for NAN and infinities. */
-json_t *figure__json(double number);
+json_t *show__json(double number);
 
 /* {"value":…,"low":…,"high":…}; NULL: no memory. */
-json_t *figure__interval_json(const struct interval *i);
+json_t *show__interval_json(const struct interval *i);
 
-#endif /* HEAPSONDE_FIGURES_H */
+#endif /* HEAPSONDE_SHOW_H */

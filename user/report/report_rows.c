@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `heapsonde report`: rows, biggest first; see report.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "user/cli/cli.h"
+#include "user/common/units.h"
+#include "user/report/report.h"
+#include "user/report/show.h"
+
+/* Terminals narrower than this have the columns that matter, so that names have room. */
+#define WIDE_COLUMNS 110
+
+struct view {
+	const struct recording *rec;
+	const struct report_options *o;
+	struct row *rows;
+	size_t n_rows;
+	struct tally total; /* of all rows */
+	double rate;        /* for what was never seen */
+	bool is_wide;
+};
+
+/* The plural, by enum rows_by. */
+static const char *const plurals[] = {
+	[ROWS_BY_SITE] = "sites",         [ROWS_BY_STACK] = "stacks",
+	[ROWS_BY_FUNCTION] = "functions", [ROWS_BY_DOMAIN] = "domains",
+	[ROWS_BY_SOURCE] = "sources",     [ROWS_BY_SIZE] = "sizes",
+};
+
+/* By enum rows_metric. */
+static const char *const heads[] = {
+	[ROWS_ALLOC] = "ALLOCATED",
+	[ROWS_LIVE] = "LIVE",
+	[ROWS_PROMOTED] = "PROMOTED",
+	[ROWS_SURVIVORS] = "SURVIVORS",
+};
+
+static const char *const row_heads[] = {
+	[ROWS_BY_SITE] = "ALLOCATION SITE", [ROWS_BY_STACK] = "STACK",
+	[ROWS_BY_FUNCTION] = "FUNCTION",    [ROWS_BY_DOMAIN] = "DOMAIN",
+	[ROWS_BY_SOURCE] = "SOURCE",        [ROWS_BY_SIZE] = "SIZE",
+};
+
+static bool is_listed(const struct row *row, const struct view *v)
+{
+	/* A row that has nothing of the metric says nothing. */
+	return rows__amount(&row->tally, v->o->metric)->words > 0 || row->inclusive.words > 0;
+}
+
+/* What part of the total the amount is. */
+static struct interval share_of(const struct amount *part, const struct amount *total)
+{
+	struct amount rest = *total;
+
+	amount__subtract(&rest, part);
+	return amount__share(part, &rest);
+}
+
+/* ---- for people ---- */
+
+static bool shows_alloc(const struct view *v)
+{
+	return v->o->metric != ROWS_ALLOC;
+}
+
+static bool shows_live(const struct view *v)
+{
+	return v->o->metric != ROWS_LIVE && v->rec->follows;
+}
+
+static bool shows_lives(const struct view *v)
+{
+	return v->rec->follows && v->is_wide;
+}
+
+static bool shows_ages(const struct view *v)
+{
+	return shows_lives(v) && v->rec->tells_cycles;
+}
+
+static void print_columns(const struct view *v)
+{
+	show__style(STYLE_STRONG);
+	show__cell(heads[v->o->metric], 9);
+	show__cell("95%", 11);
+	show__cell("SHARE", 6);
+	if (v->o->by == ROWS_BY_FUNCTION)
+		show__cell("+CALLEES", 9);
+	if (shows_alloc(v))
+		show__cell("ALLOCATED", 9);
+	if (shows_live(v))
+		show__cell("LIVE", 8);
+	if (shows_lives(v))
+		show__cell("PROM", 6);
+	if (shows_ages(v))
+		show__cell("CYCLES", 6);
+	fputs(row_heads[v->o->by], stdout);
+	show__style(STYLE_PLAIN);
+	putchar('\n');
+}
+
+static int print_words(double words, int width)
+{
+	char text[SHOW_CHARS];
+
+	return show__cell(units__words(words, text, sizeof(text)), width);
+}
+
+static int print_age(const struct view *v, const struct tally *t)
+{
+	const struct interval age = ages__mean(&t->ages, heap__cycles(v->rec->replay.heap));
+	char text[SHOW_CHARS] = "-";
+
+	if (!isnan(age.value))
+		snprintf(text, sizeof(text), "%.1f", age.value);
+	return show__cell(text, 6);
+}
+
+/* inclusive: NULL but by function. */
+static void print_tally(const struct view *v, const struct tally *t, const struct amount *inclusive,
+			const char *label)
+{
+	const struct amount *amount = rows__amount(t, v->o->metric);
+	const struct interval i = amount__interval(amount, v->rate);
+	const struct amount *total = rows__amount(&v->total, v->o->metric);
+	char text[SHOW_CHARS];
+	int used;
+
+	used = print_words(i.value, 9);
+	used += show__cell(show__interval(&i, text), 11);
+	used += show__cell(
+		show__share(total->words > 0 ? share_of(amount, total).value : NAN, text), 6);
+	if (v->o->by == ROWS_BY_FUNCTION)
+		used += inclusive ? print_words(inclusive->words, 9) : show__cell("", 9);
+	if (shows_alloc(v))
+		used += print_words(t->allocated.words, 9);
+	if (shows_live(v))
+		used += print_words(t->live.words, 8);
+	if (shows_lives(v))
+		used += show__cell(
+			show__share(amount__share(&t->promoted, &t->dead_young).value, text), 6);
+	if (shows_ages(v))
+		used += print_age(v, t);
+	cli__print_last_column(label, used);
+}
+
+static void print_head(const struct view *v)
+{
+	const struct report_options *o = v->o;
+	char text[SHOW_CHARS];
+
+	recording__print_head(v->rec, "");
+	if (v->rec->follows)
+		recording__print_live_note();
+	printf("# words with headers, estimated, with 95 %% intervals; by %s",
+	       rows__by_name(o->by));
+	if (o->since_s > 0)
+		printf("; allocated since %s", show__seconds(o->since_s, text));
+	if (o->until_s > 0)
+		printf("; until %s", show__seconds(o->until_s, text));
+	if (o->at_s > 0)
+		printf("; as of %s", show__seconds(o->at_s, text));
+	if (o->metric == ROWS_SURVIVORS)
+		printf("; survived %u major cycles or more", o->survived);
+	puts("\n");
+}
+
+static void print_people(const struct view *v)
+{
+	char label[2304], text[SHOW_CHARS];
+	size_t n_listed = 0, n_shown = 0;
+
+	print_head(v);
+	print_columns(v);
+	for (size_t i = 0; i < v->n_rows; i++) {
+		const struct row *row = &v->rows[i];
+
+		if (!is_listed(row, v))
+			continue;
+		n_listed++;
+		if (v->o->n_rows && n_shown == v->o->n_rows)
+			continue;
+		n_shown++;
+		print_tally(v, &row->tally, &row->inclusive,
+			    rows__label(row, v->o->by, label, sizeof(label)));
+		if (v->o->by == ROWS_BY_STACK)
+			report__print_callers(row->stack);
+	}
+	if (n_shown < n_listed)
+		snprintf(label, sizeof(label), "all %zu %s (%zu shown)", n_listed,
+			 plurals[v->o->by], n_shown);
+	else
+		snprintf(label, sizeof(label), "all %zu %s", n_listed, plurals[v->o->by]);
+	print_tally(v, &v->total, NULL, label);
+	if (v->rec->follows && v->total.unknown.words > 0)
+		printf("%9s words were not followed and count as neither live nor dead\n",
+		       units__words(v->total.unknown.words, text, sizeof(text)));
+}
+
+/* ---- as JSON ---- */
+
+static int add_amounts(json_t *to, const struct view *v, const struct tally *t)
+{
+	const struct {
+		const char *name;
+		const struct amount *amount;
+		bool is_known;
+	} amounts[] = {
+		{ "allocated", &t->allocated, true },
+		{ "allocated_minor", &t->minor, true },
+		{ "live", &t->live, v->rec->follows },
+		{ "promoted", &t->promoted, v->rec->follows },
+		{ "dead_young", &t->dead_young, v->rec->follows },
+		{ "dead_old", &t->dead_old, v->rec->follows },
+		{ "unknown", &t->unknown, true },
+		{ "survivors", &t->survivors, v->rec->follows && v->rec->tells_cycles },
+		{ "survivors_live", &t->old_live, v->rec->follows && v->rec->tells_cycles },
+	};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(amounts) / sizeof(amounts[0]); i++)
+		err |= json_object_set_new(to, amounts[i].name,
+					   amounts[i].is_known
+						   ? report__amount_json(amounts[i].amount, v->rate)
+						   : json_null());
+	return err;
+}
+
+/* Add all that is known of a tally to an object. 0 or -1. */
+static int add_tally(json_t *to, const struct view *v, const struct tally *t)
+{
+	const struct interval promoted = amount__share(&t->promoted, &t->dead_young);
+	const struct interval age = ages__mean(&t->ages, heap__cycles(v->rec->replay.heap));
+	const struct interval share =
+		share_of(rows__amount(t, v->o->metric), rows__amount(&v->total, v->o->metric));
+	bool has_ages = v->rec->follows && v->rec->tells_cycles;
+	int err = add_amounts(to, v, t);
+
+	err |= json_object_set_new(to, "share", show__interval_json(&share));
+	err |= json_object_set_new(to, "promoted_share",
+				   v->rec->follows ? show__interval_json(&promoted) : json_null());
+	err |= json_object_set_new(to, "age_cycles",
+				   has_ages ? show__interval_json(&age) : json_null());
+	err |= json_object_set_new(to, "sampled_blocks", json_integer((json_int_t)t->n_allocs));
+	err |= json_object_set_new(to, "sampled_live",
+				   v->rec->follows ? json_integer((json_int_t)t->n_live)
+						   : json_null());
+	return err;
+}
+
+static json_t *row_json(const struct view *v, const struct row *row)
+{
+	json_t *object = report__row_json(row, v->o->by);
+
+	if (!object || add_tally(object, v, &row->tally) ||
+	    (v->o->by == ROWS_BY_FUNCTION &&
+	     json_object_set_new(object, "inclusive",
+				 report__amount_json(&row->inclusive, v->rate)))) {
+		json_decref(object);
+		return NULL;
+	}
+	return object;
+}
+
+static json_t *rows_json(const struct view *v)
+{
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < v->n_rows; i++) {
+		if (v->o->n_rows && json_array_size(rows) == v->o->n_rows)
+			break;
+		if (!is_listed(&v->rows[i], v))
+			continue;
+		if (json_array_append_new(rows, row_json(v, &v->rows[i]))) {
+			json_decref(rows);
+			return NULL;
+		}
+	}
+	return rows;
+}
+
+static json_t *seconds_json(double seconds)
+{
+	return seconds > 0 ? json_real(seconds) : json_null();
+}
+
+static json_t *document(const struct view *v)
+{
+	const struct report_options *o = v->o;
+	json_t *total = json_object();
+
+	if (!total || add_tally(total, v, &v->total)) {
+		json_decref(total);
+		return NULL;
+	}
+	return json_pack("{s:s, s:i, s:o, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o}", "type",
+			 "report", "version", 1, "recording", recording__to_json(v->rec), "by",
+			 rows__by_name(o->by), "metric", rows__metric_name(o->metric), "at",
+			 seconds_json(o->at_s), "since", seconds_json(o->since_s), "until",
+			 seconds_json(o->until_s), "survived", (json_int_t)o->survived, "total",
+			 total, "rows", rows_json(v));
+}
+
+int report__rows(const struct recording *rec, const struct report_options *o, struct hs_error *err)
+{
+	int columns = show__terminal_columns(), ret = recording__can_answer(rec, o->metric, err);
+	struct view v = { .rec = rec, .o = o, .is_wide = !columns || columns >= WIDE_COLUMNS };
+	long n;
+
+	if (ret)
+		return ret;
+	n = rows__make(&v.rows, rec->replay.heap, o->by, o->metric, &o->filter);
+	if (n < 0)
+		return report__no_memory(err);
+	v.n_rows = (size_t)n;
+	v.rate = heap__rate(rec->replay.heap);
+	for (size_t i = 0; i < v.n_rows; i++)
+		tally__add(&v.total, &v.rows[i].tally);
+	if (o->is_json)
+		ret = report__print_json(document(&v), err);
+	else
+		print_people(&v);
+	rows__free(v.rows);
+	return ret;
+}
