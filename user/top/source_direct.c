@@ -126,7 +126,7 @@ static const struct source_ops ops = {
 
 static int begin_profile(struct direct *d, struct hs_error *err)
 {
-	const struct source_options *o = d->options;
+	const struct source_options *o = &d->options;
 	uint64_t before_ns = clock__now_ns();
 	int ret;
 
