@@ -124,9 +124,8 @@ static const struct source_ops ops = {
 	.free = free_direct,
 };
 
-static int begin_profile(struct direct *d, struct hs_error *err)
+static int begin_profile(struct direct *d, const struct source_options *o, struct hs_error *err)
 {
-	const struct source_options *o = &d->options;
 	uint64_t before_ns = clock__now_ns();
 	int ret;
 
@@ -154,7 +153,7 @@ int source__begin_direct(struct source **out, const struct source_options *o, st
 	if (!ret)
 		ret = symbolizer__new(&d->symbolizer, d->target, err);
 	if (!ret)
-		ret = begin_profile(d, err);
+		ret = begin_profile(d, o, err);
 	if (ret) {
 		free_direct(&d->base);
 		return ret;
