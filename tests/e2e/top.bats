@@ -378,7 +378,7 @@ has_samples() {
     for (unit = ""; w >= 999.5; w /= 1000) unit = (unit == "" ? "k" : "M")
     printf("%s\t%.*f%s\n", $5, (unit == "" || w >= 99.95 ? 0 : 1), w, unit) }' target.out)
   ((n == 4))
-  [[ $(column SHARE 'all ' <last.txt) == 100% ]]
+  [[ $(column SHARE '  all ' <last.txt) == 100% ]]
 }
 
 @test "top without a terminal: -n, --duration, --by stack, --metric; a dumb terminal" {
@@ -394,6 +394,10 @@ has_samples() {
   left_well dumb 0
   environment='TERM=dumb' start_top dumber -p "$target_pid" -n 1 --delay 0.1
   left_well dumber 0
+  [[ ! -s dumber.err ]]
+  environment='TERM=nonsense' start_top nonsense -p "$target_pid" -n 1 --delay 0.1
+  left_well nonsense 0
+  grep -q 'nothing is known of the terminal nonsense; so it is plain tables' nonsense.err
   # A reader that goes, a disk that is full.
   local status=0
   "$HEAPSONDE" top -p "$target_pid" --delay 0.1 >/dev/full 2>full.err || status=$?

@@ -6,11 +6,11 @@
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "user/common/clock.h"
+#include "user/common/say.h"
 #include "user/common/say.h"
 #include "user/top/plain.h"
 #include "user/top/rate.h"
