@@ -269,7 +269,7 @@ has_samples() {
     nothing_attached "$target_pid"
   done
   # Our own fault, as it looks from outside.
-  for how in SEGV ABRT; do
+  for how in SEGV ABRT QUIT; do
     start_top "run-$how" -p "$target_pid" -r 2^-11
     shows 'Busy.churn'
     kill "-$how" "$top_pid"
@@ -375,10 +375,10 @@ has_samples() {
     n=$((${n:-0} + 1))
   done < <(awk -F '\t' '$1 == "expect" {
     w = $9
-    for (unit = ""; w >= 999.5; unit = unit == "" ? "k" : "M") w /= 1000
-    printf unit == "" || w >= 99.95 ? "%s\t%.0f%s\n" : "%s\t%.1f%s\n", $5, w, unit }' target.out)
+    for (unit = ""; w >= 999.5; w /= 1000) unit = (unit == "" ? "k" : "M")
+    printf("%s\t%.*f%s\n", $5, (unit == "" || w >= 99.95 ? 0 : 1), w, unit) }' target.out)
   ((n == 4))
-  [[ $(column SHARE 'all ' <last.txt) == 100% ]]
+  [[ $(column SHARE '  all ' <last.txt) == 100% ]]
 }
 
 @test "top without a terminal: -n, --duration, --by stack, --metric; a dumb terminal" {
@@ -394,6 +394,10 @@ has_samples() {
   left_well dumb 0
   environment='TERM=dumb' start_top dumber -p "$target_pid" -n 1 --delay 0.1
   left_well dumber 0
+  [[ ! -s dumber.err ]]
+  environment='TERM=nonsense' start_top nonsense -p "$target_pid" -n 1 --delay 0.1
+  left_well nonsense 0
+  grep -q 'nothing is known of the terminal nonsense; so it is plain tables' nonsense.err
   # A reader that goes, a disk that is full.
   local status=0
   "$HEAPSONDE" top -p "$target_pid" --delay 0.1 >/dev/full 2>full.err || status=$?
