@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "user/common/clock.h"
+#include "user/common/say.h"
 #include "user/top/plain.h"
 #include "user/top/rate.h"
 #include "user/top/screen.h"
@@ -328,7 +329,7 @@ static int begin(struct run *r, struct hs_error *err)
 	if (ret)
 		return ret;
 	if (r->is_full_screen && terminal__open(&no_screen)) {
-		fprintf(stderr, "heapsonde: %s; so it is plain tables\n", no_screen.text);
+		say__note("%s; so it is plain tables", no_screen.text);
 		r->is_full_screen = false;
 	}
 	r->begin_ns = clock__now_ns();

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/cli/attach_notes.h"
 #include "user/collect/collect.h"
 #include "user/common/clock.h"
 #include "user/top/source.h"
@@ -124,6 +125,20 @@ static const struct source_ops ops = {
 	.free = free_direct,
 };
 
+static int begin_profile(struct direct *d, struct hs_error *err)
+{
+	const struct source_options *o = d->options;
+	uint64_t before_ns = clock__now_ns();
+	int ret;
+
+	attach_notes__target(d->target, &d->kernel);
+	ret = profile__begin(&d->profile, o->profile, d->target, &d->kernel, d->symbolizer, o->sink,
+			     false, err);
+	if (!ret)
+		attach_notes__attached(&o->profile->attach, clock__now_ns() - before_ns);
+	return ret;
+}
+
 int source__begin_direct(struct source **out, const struct source_options *o, struct hs_error *err)
 {
 	struct direct *d = calloc(1, sizeof(*d));
@@ -141,8 +156,7 @@ int source__begin_direct(struct source **out, const struct source_options *o, st
 	if (!ret)
 		ret = symbolizer__new(&d->symbolizer, d->target, err);
 	if (!ret)
-		ret = profile__begin(&d->profile, o->profile, d->target, &d->kernel, d->symbolizer,
-				     o->sink, false, err);
+		ret = begin_profile(d, err);
 	if (ret) {
 		free_direct(&d->base);
 		return ret;

@@ -17,6 +17,7 @@
 #include <curses.h>
 #include <term.h>
 
+#include "user/common/colour.h"
 #include "user/top/view.h"
 
 /* How long an escape sequence may take to arrive, in ms; else it was the key Esc. */
@@ -111,9 +112,7 @@ static void close_input(void)
 
 static void prepare_colours(void)
 {
-	const char *no_color = getenv("NO_COLOR");
-
-	terminal.has_colours = !(no_color && *no_color) && has_colors() && start_color() == OK &&
+	terminal.has_colours = colour__allowed() && has_colors() && start_color() == OK &&
 			       use_default_colors() == OK;
 	if (!terminal.has_colours)
 		return;
