@@ -14,6 +14,7 @@ load helpers
 capture() {
   local name=$1 rate=$2 program=$3 status=0
   shift 3
+  # shellcheck disable=SC2086  # several options
   "$HEAPSONDE" record -r "$rate" --format raw ${OPTIONS-} -o "$name.raw" -- \
     "$TESTS_BUILD/$program" "$@" >"$name.out" 2>"$name.err" </dev/null 3>&- || status=$?
   ((status == 0)) && return
