@@ -44,7 +44,8 @@ looks_right() {
 
 @test "every word sampled: frames, metrics and their widths are those of the records" {
   capture run -r 1 -- lifetimes 300
-  looks_right run
+  # To be looked at by people: build/tests/page-*.png.
+  SCREENSHOTS=$TESTS_BUILD/page looks_right run
   # Not only because there was nothing.
   grep -Eq '^live: [0-9]+ frames' run.checks
   grep -Eq '^promoted: [0-9]+ frames' run.checks

@@ -19,6 +19,9 @@ const element = $("data");
 const data = JSON.parse(element.textContent);
 element.remove(); // the text takes as much memory as what was made of it
 
+/* Where nothing was sampled, the rate that was asked for says how little may have been missed. */
+data.rate = data.rate || Number((data.header || {}).rate) || 0;
+
 const tables = new Tables(data);
 const TITLES = {
   allocated: "Allocated",
