@@ -24,7 +24,7 @@ function application() {
     const file = path.join(dir, "speedscope/dist/release/index.html");
     if (dir && fs.existsSync(file)) return file;
   }
-  throw new Error("speedscope is missing: run with NODE_PATH=$(scripts/npm-modules tests/browser)");
+  throw new Error("speedscope is missing: use tests/browser/run");
 }
 
 /* The way in that speedscope's own command uses: a script that hands over the file. */

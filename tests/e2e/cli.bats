@@ -132,7 +132,7 @@ words_shown() {
   local code status
   for code in 0 1 7 255; do
     status=0
-    "$HEAPSONDE" record -r 2^-10 -o run.jsonl -- "$TESTS_BUILD/lists" 1000 --exit "$code" \
+    "$HEAPSONDE" record -r 2^-10 --force -o run.jsonl -- "$TESTS_BUILD/lists" 1000 --exit "$code" \
       >run.out 2>run.err || status=$?
     ((status == code))
     in_order run

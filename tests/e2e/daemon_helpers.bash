@@ -95,7 +95,7 @@ nothing_attached() {
 start_profile() {
   local name=$1 number
   shift
-  number=$("$HEAPSONDE" start -o "$name.jsonl" --ring-size 16M "$@" 3>&-) || return
+  number=$("$HEAPSONDE" start --force -o "$name.jsonl" --ring-size 16M "$@" 3>&-) || return
   [[ $number =~ ^[1-9][0-9]*$ ]] || fail "heapsonde start said: $number" || return
   printf -v "${name}_id" %d "$number"
   : >"$name.err" # for in_order

@@ -216,9 +216,9 @@ for_everybody() {
 @test "an error leaves the file that -o names as it was" {
   bystander
   echo precious >run.jsonl
-  refused 1 . record -p "$bystander" -o run.jsonl
-  refused 2 . record -p "$bystander" -r 7 -o run.jsonl
-  refused 1 . record -o run.jsonl -- "$TESTS_BUILD/stock/lists"
+  refused 1 . record -p "$bystander" --force -o run.jsonl
+  refused 2 . record -p "$bystander" -r 7 --force -o run.jsonl
+  refused 1 . record --force -o run.jsonl -- "$TESTS_BUILD/stock/lists"
   [[ $(<run.jsonl) == precious ]]
 }
 

@@ -76,7 +76,7 @@ load faults_helpers
   whole slow
   [[ $(lost run) == '{}' && $(lost quick) == '{}' ]]
   # The counts agree: what the quick one has and the slow one has not.
-  local events='^{"type":"(alloc|promote|dealloc|domain|unknown)'
+  local events='^{"type":"(alloc|promote|dealloc|domain|unknown|major_cycle|counters)'
   local n_quick n_slow n_lost n_before
   n_quick=$(grep -Ec "$events" quick.jsonl)
   n_slow=$(grep -Ec "$events" slow.jsonl)

@@ -16,7 +16,7 @@
 start() {
   local name=$1 id
   shift
-  id=$("$HEAPSONDE" start -o "$name.jsonl" --ring-size 16M "$@" 3>&-) || return
+  id=$("$HEAPSONDE" start --force -o "$name.jsonl" --ring-size 16M "$@" 3>&-) || return
   printf -v "${name}_id" %d "$id"
 }
 

@@ -32,9 +32,9 @@ commands() {
     grep -q "^Usage: heapsonde $command " usage
     [[ ! -s err ]] || fail "$command: $(<err)"
   done <names
-  "$HEAPSONDE" help >help
-  cmp help <("$HEAPSONDE" -h)
-  cmp help <("$HEAPSONDE" --help)
+  "$HEAPSONDE" help >all
+  cmp all <("$HEAPSONDE" -h)
+  cmp all <("$HEAPSONDE" --help)
 }
 
 @test "a wrong usage is one line and exit 2, of every command, also with -q" {
@@ -152,16 +152,29 @@ commands() {
   jq -e ".small == 0 and .n > 0" sizes
 }
 
-@test "nothing that is printed on no terminal, or with NO_COLOR, has an escape sequence" {
+# on_terminal COMMAND: its output on a terminal of its own, which script makes.
+on_terminal() {
+  script -qec "$1" /dev/null >out </dev/null
+  grep -q . out
+}
+
+@test "colour is for terminals that know it, and for nobody with NO_COLOR" {
   start_target target busy
+  "$HEAPSONDE" record -q -r 2^-8 -o run.hsd -- "$TESTS_BUILD/lists" 30000 >run.out
   local command
-  for command in "list" "version" "stat -p $target_pid 0.2 1" "--help"; do
+  export TERM=xterm-256color
+  unset NO_COLOR
+  # One that has colours, or nothing of this is a test.
+  on_terminal "$HEAPSONDE report run.hsd"
+  grep -q $'\e\[1m' out
+  for command in "report run.hsd" "leaks run.hsd" "timeline run.hsd" "diff run.hsd run.hsd" \
+    list version "stat -p $target_pid 0.2 1" --help; do
     # shellcheck disable=SC2086  # words
-    TERM=xterm-256color "$HEAPSONDE" $command >out 2>&1
+    "$HEAPSONDE" $command >out 2>&1
     not grep -q $'\e' out
-    # On a terminal of its own, which script makes.
-    NO_COLOR=1 TERM=xterm-256color script -qec "$HEAPSONDE $command" /dev/null >out </dev/null
-    grep -q . out
-    not grep -q $'\e\[[0-9;]*m' out
+    NO_COLOR=1 on_terminal "$HEAPSONDE $command"
+    not grep -q $'\e' out
+    TERM=dumb on_terminal "$HEAPSONDE $command"
+    not grep -q $'\e' out
   done
 }

@@ -128,7 +128,7 @@ said() {
 start_record() {
   local name=$1
   shift
-  "$HEAPSONDE" record -o "$name.jsonl" "$@" >"$name.out" 2>"$name.err" </dev/null 3>&- &
+  "$HEAPSONDE" record --force -o "$name.jsonl" "$@" >"$name.out" 2>"$name.err" </dev/null 3>&- &
   printf -v "${name}_pid" %d $!
   children+=($!)
   wait_until "$name to sample" samples_or_ended "$name" $!
@@ -166,7 +166,7 @@ record_run() {
   program=$2
   shift 2
   [[ $program == */* ]] || program=$TESTS_BUILD/$program
-  "$HEAPSONDE" record "${options[@]}" -o "$name.jsonl" -- "$program" "$@" \
+  "$HEAPSONDE" record "${options[@]}" --force -o "$name.jsonl" -- "$program" "$@" \
     >"$name.out" 2>"$name.err" </dev/null 3>&- || status=$?
   if ((status != 0)); then
     cat "$name.err"

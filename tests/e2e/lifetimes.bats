@@ -61,7 +61,7 @@ lives() {
 # empties the list of young blocks; prints how many blocks were not followed, and how
 # many are said to be lost.
 untold() {
-  OCAMLRUNPARAM=s=32M "$HEAPSONDE" record -r 2^-3 "$@" -o run.jsonl -- \
+  OCAMLRUNPARAM=s=32M "$HEAPSONDE" record -r 2^-3 "$@" --force -o run.jsonl -- \
     "$TESTS_BUILD/lists" 300000 >run.out 2>run.err || return
   in_order run -v allow_loss=1 || return
   awk -F '\t' '

@@ -27,7 +27,7 @@ OTHER=4343
   mkdir "$own/sub"
   for path in "$anywhere/roots" "$anywhere/new" "$own/link" "$(folder_of $OTHER)/new" \
     /etc/heapsonde-test "$own/sub" "$own/no-such-folder/new" /proc/sys/kernel/core_pattern; do
-    refused $ONE 'cannot open' start -p "$target_pid" -o "$path"
+    refused $ONE 'cannot open' start -p "$target_pid" --force -o "$path"
     [[ $(hs 0 status) == 'no profiles' ]]
   done
   [[ $(<"$anywhere/roots") == precious ]]
@@ -36,7 +36,7 @@ OTHER=4343
   # Nor can he overwrite his own with a start that is refused.
   as_user $ONE sh -c "echo mine >'$own/mine'"
   start_target roots busy
-  refused $ONE entirely start -p "$roots_pid" -o "$own/mine"
+  refused $ONE entirely start -p "$roots_pid" --force -o "$own/mine"
   [[ $(<"$own/mine") == mine ]]
 }
 

@@ -68,13 +68,13 @@ load daemon_helpers
   local code status
   for code in 0 7; do
     status=0
-    "$HEAPSONDE" record --socket "$HEAPSONDE_SOCKET" -r 2^-10 -o code.jsonl -- "$TESTS_BUILD/lists" 1000 \
+    "$HEAPSONDE" record --socket "$HEAPSONDE_SOCKET" -r 2^-10 --force -o code.jsonl -- "$TESTS_BUILD/lists" 1000 \
       --exit "$code" >code.out 2>code.err || status=$?
     ((status == code))
     in_order code
   done
   status=0
-  "$HEAPSONDE" record --socket "$HEAPSONDE_SOCKET" -r 2^-10 -o code.jsonl -- "$TESTS_BUILD/lists" 100000 \
+  "$HEAPSONDE" record --socket "$HEAPSONDE_SOCKET" -r 2^-10 --force -o code.jsonl -- "$TESTS_BUILD/lists" 100000 \
     --crash >code.out 2>code.err || status=$?
   ((status == 139))
   in_order code
@@ -149,6 +149,23 @@ load daemon_helpers
   "$HEAPSONDE" stat --socket "$HEAPSONDE_SOCKET" -p "$other_pid" >stat1.out
   (($(grep -Ec '^ +[01] alive +[1-9]' stat1.out) == 2))
   nothing_attached "$other_pid"
+}
+
+@test "stat --socket ends well with its target, though it asks all the time" {
+  start_daemon
+  local i stat
+  for i in 1 2 3 4 5; do
+    start_target "target$i" busy
+    local pid=target${i}_pid
+    "$HEAPSONDE" stat --socket "$HEAPSONDE_SOCKET" -p "${!pid}" 0.001 >stat.out 2>stat.err 3>&- &
+    stat=$!
+    children+=("$stat")
+    wait_until "stat to print" grep -q ' alive ' stat.out
+    tell "target$i" stop
+    ended_with 0 "${!pid}" "target$i.err"
+    ended_with 0 "$stat" stat.err
+    [[ ! -s stat.err ]]
+  done
 }
 
 # ---- the daemon ---------------------------------------------------------------------------

@@ -94,8 +94,8 @@ static inline void take_line(struct line_tally *t, json_t *o)
 static inline struct line_tally tally(const struct text *text)
 {
 	struct line_tally t = { .lines = json_array(),
-			   .rate_of = json_object(),
-			   .domain_of = json_object() };
+				.rate_of = json_object(),
+				.domain_of = json_object() };
 	size_t begin = 0;
 
 	assert_true(!text->n || text->bytes[text->n - 1] == '\n');

@@ -84,6 +84,18 @@ static void takes_every_option(void **state)
 	assert_int_equal(o.format, SINK_JSONL);
 	assert_int_equal(o.profile.attach.ring_bytes, 8192);
 	record_options__deinit(&o);
+	/* The name tells the format, unless it is given. */
+	PARSE(&o, "-p7", "-o", "x.hsd", "--force");
+	assert_int_equal(o.format, SINK_HSD);
+	assert_true(o.force);
+	record_options__deinit(&o);
+	PARSE(&o, "-p7", "--format=raw", "-o", "x.hsd");
+	assert_int_equal(o.format, SINK_RAW);
+	assert_false(o.force);
+	record_options__deinit(&o);
+	PARSE(&o, "-p7", "-o", "x.hsd.jsonl");
+	assert_int_equal(o.format, SINK_JSONL);
+	record_options__deinit(&o);
 	PARSE(&o, "-p7", "--ring-size=1", "--rate=0.00037");
 	assert_int_equal(o.profile.attach.ring_bytes, sysconf(_SC_PAGESIZE));
 	assert_int_equal(o.profile.attach.tier.tier, 11);

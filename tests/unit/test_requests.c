@@ -105,6 +105,16 @@ static void takes_all_members(void **state)
 	assert_int_equal(r.profile, 4294967295u);
 	assert_int_equal(r.tier.tier, 2);
 	request__deinit(&r);
+
+	take("{\"op\":\"start\",\"pid\":1,\"format\":\"hsd\"}", &r);
+	assert_int_equal(r.format, SINK_HSD);
+	request__deinit(&r);
+	take("{\"op\":\"follow\",\"profile\":1}", &r);
+	assert_int_equal(r.format, SINK_JSONL);
+	request__deinit(&r);
+	take("{\"op\":\"follow\",\"profile\":1,\"format\":\"hsd\"}", &r);
+	assert_int_equal(r.format, SINK_HSD);
+	request__deinit(&r);
 }
 
 static void knows_operations(void **state)

@@ -20,10 +20,10 @@ void attach_notes__target(const struct target *t, const struct kernel_features *
 	say__detail("PID %d runs %s, OCaml %.*s, %d domain%s", t->pid, t->exe,
 		    (int)sizeof(t->registry.ocaml_version), t->registry.ocaml_version,
 		    n > 0 ? n : 0, n == 1 ? "" : "s");
-	say__detail("kernel %s: %s, GC programs %s, probes on ten-byte nops %s", kernel->release,
+	say__detail("kernel %s: %s, GC programs %s, %s", kernel->release,
 		    is_multi ? "uprobe_multi links" : "perf uprobes, one by one",
 		    kernel->sleepable_uprobe ? "may fault pages in" : "cannot fault pages in",
-		    kernel->nop10 ? "optimized" : "by traps");
+		    kernel->nop10 ? "probes can be optimized" : "each probe is a trap");
 }
 
 void attach_notes__attached(const struct attach_options *a, uint64_t took_ns)

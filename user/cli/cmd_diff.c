@@ -20,7 +20,7 @@ static const struct argp_option options[] = {
 	REPORT_OPTION_SURVIVED,
 	REPORT_OPTIONS_FILTER,
 	REPORT_OPTION_N,
-	REPORT_OPTIONS_OUTPUT,
+	REPORT_OPTION_JSON,
 	{ 0 },
 };
 
@@ -50,8 +50,11 @@ int cmd_diff(int argc, char **argv)
 	ret = report_args__read(&args, args.captures[0], 0, false, &a, &err);
 	if (!ret)
 		ret = report_args__read(&args, args.captures[1], 0, false, &b, &err);
-	if (!ret)
+	if (!ret) {
+		recording__print_notes(&a);
+		recording__print_notes(&b);
 		ret = report__diff(&a, &b, &args.options, &err);
+	}
 	recording__deinit(&a);
 	recording__deinit(&b);
 	return ret ? cli__die(&err) : cli__finish(0);

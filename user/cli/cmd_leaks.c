@@ -10,22 +10,23 @@ static const struct argp_option options[] = {
 	  "Only blocks that have lived through N major cycles (default 2)", 0 },
 	REPORT_OPTIONS_FILTER,
 	REPORT_OPTION_N,
-	REPORT_OPTIONS_OUTPUT,
+	REPORT_OPTION_JSON,
 	{ 0 },
 };
 
-/* Read the capture once more, up to the middle; *half stays zeroed where that cannot be. */
+/* Read the capture once more, up to the middle; *half stays zeroed where that cannot be. What
+ * survives changes as cycles end, so the middle is that of the time from the first end of a
+ * cycle to the last. */
 static int read_half(const struct report_args *args, const struct recording *rec,
 		     struct recording *half, struct hs_error *err)
 {
-	struct report_args quiet = *args;
-	double length_s = (double)(rec->end_ns - rec->begin_ns) / 1e9;
+	uint64_t middle_ns = report__middle_ns(rec);
 
 	/* A pipe can be read once. */
-	if (!strcmp(args->captures[0], "-") || length_s <= 0)
+	if (!strcmp(args->captures[0], "-") || middle_ns <= rec->begin_ns)
 		return 0;
-	quiet.is_quiet = true;
-	return report_args__read(&quiet, args->captures[0], length_s / 2, false, half, err);
+	return report_args__read(args, args->captures[0], (double)(middle_ns - rec->begin_ns) / 1e9,
+				 false, half, err);
 }
 
 int cmd_leaks(int argc, char **argv)
@@ -52,8 +53,10 @@ int cmd_leaks(int argc, char **argv)
 	ret = report_args__read(&args, args.captures[0], 0, false, &rec, &err);
 	if (!ret)
 		ret = read_half(&args, &rec, &half, &err);
-	if (!ret)
+	if (!ret) {
+		recording__print_notes(&rec);
 		ret = report__leaks(&rec, half.replay.heap ? &half : NULL, &args.options, &err);
+	}
 	recording__deinit(&half);
 	recording__deinit(&rec);
 	return ret ? cli__die(&err) : cli__finish(0);

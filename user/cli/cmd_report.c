@@ -13,7 +13,7 @@ static const struct argp_option options[] = {
 	REPORT_OPTION_SURVIVED,
 	REPORT_OPTIONS_FILTER,
 	REPORT_OPTION_N,
-	REPORT_OPTIONS_OUTPUT,
+	REPORT_OPTION_JSON,
 	{ 0 },
 };
 
@@ -38,8 +38,10 @@ int cmd_report(int argc, char **argv)
 	if (ret)
 		return ret;
 	ret = report_args__read(&args, args.captures[0], 0, false, &rec, &err);
-	if (!ret)
+	if (!ret) {
+		recording__print_notes(&rec);
 		ret = report__rows(&rec, &args.options, &err);
+	}
 	recording__deinit(&rec);
 	return ret ? cli__die(&err) : cli__finish(0);
 }

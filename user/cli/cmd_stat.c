@@ -19,7 +19,6 @@
 #include "user/cli/record_daemon.h"
 #include "user/cli/stat.h"
 #include "user/common/clock.h"
-#include "user/profile/profile.h"
 #include "user/track/domains.h"
 
 struct stat_session {

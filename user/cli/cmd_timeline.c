@@ -1,14 +1,50 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* heapsonde timeline: a recorded program's words over time. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "user/cli/cli.h"
+#include "user/cli/output_file.h"
 #include "user/cli/report_args.h"
+#include "user/export/html.h"
 
 static const struct argp_option options[] = {
 	{ "steps", REPORT_STEPS, "N", 0,
 	  "At most so many steps (default 24, with --json as many as there are)", 0 },
-	REPORT_OPTIONS_OUTPUT,
+	REPORT_OPTION_JSON,
+	{ "html", REPORT_HTML, NULL, 0, "A page with a picture, as `heapsonde export --to html`",
+	  0 },
+	{ "output", REPORT_OUTPUT, "FILE", 0,
+	  "Write the page to FILE instead of standard output (-)", 0 },
+	{ "force", OUTPUT_OPT_FORCE, NULL, 0, OUTPUT_FORCE_HELP, 0 },
 	{ 0 },
 };
+
+/* The page, from a recording with a timeline. */
+static int write_html(const struct report_args *args, const struct recording *rec,
+		      struct hs_error *err)
+{
+	struct output_file file;
+	FILE *f = NULL;
+	int ret = output_file__open(&file, args->output,
+				    OUTPUT_WHOLE | (args->force ? OUTPUT_FORCE : 0), err);
+
+	if (!ret) {
+		f = output_file__take_stream(&file, err);
+		ret = f ? html__timeline(f, &rec->replay, args->captures[0], err) : -ENOMEM;
+	}
+	errno = 0;
+	if (f && !ret && (fflush(f) || ferror(f)))
+		ret = hs_error__set(err, errno ? -errno : -EIO, "cannot write the output: %s",
+				    strerror(errno ? errno : EIO));
+	if (f && fclose(f) && !ret)
+		ret = hs_error__set(err, -errno, "cannot write the output: %s", strerror(errno));
+	if (!ret)
+		ret = output_file__keep(&file, err);
+	output_file__drop(&file);
+	return ret;
+}
 
 int cmd_timeline(int argc, char **argv)
 {
@@ -26,8 +62,11 @@ int cmd_timeline(int argc, char **argv)
 	if (ret)
 		return ret;
 	ret = report_args__read(&args, args.captures[0], 0, true, &rec, &err);
-	if (!ret)
-		ret = report__timeline(&rec, &args.options, &err);
+	if (!ret) {
+		recording__print_notes(&rec);
+		ret = args.is_html ? write_html(&args, &rec, &err)
+				   : report__timeline(&rec, &args.options, &err);
+	}
 	recording__deinit(&rec);
 	return ret ? cli__die(&err) : cli__finish(0);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "user/cli/cli.h"
+#include "user/cli/common_args.h"
 #include "user/cli/profile_args.h"
 #include "user/cli/record_daemon.h"
 #include "user/top/rate.h"
@@ -143,7 +144,7 @@ int cmd_top(int argc, char **argv)
 
 	profile_options__init(&o.profile);
 	parsing.args.options = &o.profile;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &parsing)) {
+	if (common_args__parse(&argp, argc, argv, 0, &parsing)) {
 		status = CLI_EXIT_USAGE;
 	} else {
 		o.is_from_daemon = record_daemon__is_wanted(o.socket);

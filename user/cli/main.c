@@ -25,7 +25,7 @@ static const struct {
 	{ "rate", cmd_rate, "sample at another rate" },
 	{ "status", cmd_status, "the profiles of the daemon" },
 	{ "follow", cmd_follow, "write the records of a profile as they come" },
-	{ "export", cmd_export, "make other formats from a raw capture" },
+	{ "export", cmd_export, "make what other tools read from a capture" },
 	{ "diff", cmd_diff, "two captures, and which differences are more than chance" },
 	{ "leaks", cmd_leaks, "what a recorded program holds for long, and ever more of" },
 	{ "report", cmd_report, "where a recorded program's words come from" },

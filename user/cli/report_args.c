@@ -8,6 +8,10 @@
 
 #include "runtime/abi.h"
 #include "user/cli/cli.h"
+#include "user/cli/common_args.h"
+#include "user/cli/output_file.h"
+#include "user/cli/progress.h"
+#include "user/common/say.h"
 
 #define ROWS_DEFAULT 30
 #define SURVIVED_DEFAULT 2
@@ -130,6 +134,10 @@ static void check(struct report_args *args, const struct argp_state *state)
 		o->metric = ROWS_LIVE;
 	if ((o->at_s > 0 && o->since_s >= o->at_s) || (o->until_s > 0 && o->since_s >= o->until_s))
 		cli__argp_error(state, "that time ends before it begins");
+	if (args->is_html && (o->is_json || o->n_steps))
+		cli__argp_error(state, "--html takes neither --json nor --steps");
+	if (args->output && !args->is_html)
+		cli__argp_error(state, "-o is for --html");
 	if (!args->has_rows)
 		o->n_rows = o->is_json ? 0 : ROWS_DEFAULT;
 	if (!o->n_steps && !o->is_json)
@@ -172,8 +180,14 @@ error_t report_args__parse(int key, char *arg, struct argp_state *state)
 	case REPORT_JSON:
 		o->is_json = true;
 		return 0;
-	case REPORT_QUIET:
-		args->is_quiet = true;
+	case REPORT_HTML:
+		args->is_html = true;
+		return 0;
+	case REPORT_OUTPUT:
+		args->output = strcmp(arg, "-") ? arg : NULL;
+		return 0;
+	case OUTPUT_OPT_FORCE:
+		args->force = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->n_captures == args->n_wanted)
@@ -196,7 +210,7 @@ int report_args__run(struct report_args *args, const struct argp *argp, int n_ca
 	args->options.filter = ROWS_FILTER_ALL;
 	args->options.survived = SURVIVED_DEFAULT;
 	args->options.significance = SIGNIFICANCE_DEFAULT;
-	return argp_parse(argp, argc, argv, 0, NULL, args) ? CLI_EXIT_USAGE : 0;
+	return common_args__parse(argp, argc, argv, 0, args) ? CLI_EXIT_USAGE : 0;
 }
 
 int report_args__read(const struct report_args *args, const char *path, double until_s,
@@ -212,9 +226,11 @@ int report_args__read(const struct report_args *args, const char *path, double u
 		.survived = o->survived,
 		.want_timeline = want_timeline,
 	};
-	int ret = recording__read(rec, path, &options, NULL, NULL, err);
+	struct progress progress;
+	int ret;
 
-	if (!ret && !args->is_quiet)
-		recording__print_notes(rec);
+	progress__begin(&progress, "reading", !say__is_on(SAY_NOTES));
+	ret = recording__read(rec, path, &options, progress__step, &progress, err);
+	progress__end(&progress);
 	return ret;
 }

@@ -23,7 +23,10 @@ struct report_args {
 	int n_wanted;
 	bool has_metric;
 	bool has_rows;
-	bool is_quiet; /* no notes */
+	/* timeline: */
+	bool is_html;
+	const char *output; /* NULL: standard output */
+	bool force;
 };
 
 /* Keys of the options. A command lists those that it has; report_args__parse knows all. */
@@ -42,8 +45,9 @@ enum {
 	REPORT_PER_WORD,
 	REPORT_SIGNIFICANCE,
 	REPORT_STEPS,
+	REPORT_HTML,
+	REPORT_OUTPUT = 'o',
 	REPORT_N = 'n',
-	REPORT_QUIET = 'q',
 };
 
 #define REPORT_OPTION_BY                                                                           \
@@ -79,9 +83,8 @@ enum {
 		  0 }
 #define REPORT_OPTION_N                                                                            \
 	{ "rows", REPORT_N, "ROWS", 0, "So many rows (default 30, with --json all; 0: all)", 0 }
-#define REPORT_OPTIONS_OUTPUT                                                                      \
-	{ "json", REPORT_JSON, NULL, 0, "One JSON document, with exact numbers", 0 },              \
-		{ "quiet", REPORT_QUIET, NULL, 0, "No notes about cuts and losses on stderr", 0 }
+#define REPORT_OPTION_JSON                                                                         \
+	{ "json", REPORT_JSON, NULL, 0, "One JSON document, with exact numbers", 0 }
 
 /* For argp; the input of the parser is a struct report_args. */
 error_t report_args__parse(int key, char *arg, struct argp_state *state);
@@ -91,8 +94,8 @@ int report_args__run(struct report_args *args, const struct argp *argp, int n_ca
 		     char **argv);
 
 /*
- * Read a capture, and print the notes about it. *rec: deinit it in any case. until_s: read
- * up to there only, 0: all. want_timeline: as in struct heap_options. Errors, with a text:
+ * Read a capture, with a progress bar. *rec: deinit it in any case. until_s: read up to there
+ * only, 0: as the options say. want_timeline: as in struct heap_options. Errors, with a text:
  * those of recording__read.
  */
 int report_args__read(const struct report_args *args, const char *path, double until_s,

@@ -97,11 +97,29 @@ static int print_domain(struct stat_client *s, const json_t *domain)
 	return 0;
 }
 
+/*
+ * Ask how the domains are. The profile may have ended just now, which the daemon knows
+ * before we do: then what it says at the end is on its way (closing).
+ */
+static int ask(struct stat_client *s, const struct stat_options *o, json_t **answer,
+	       struct hs_error *err)
+{
+	int ret = status__ask(o->socket, s->profile, answer, err);
+
+	if (ret != -EALREADY && ret != -ENOENT)
+		return ret;
+	*answer = NULL;
+	do
+		ret = client__receive(&s->client, &s->closing, err);
+	while (!ret);
+	return ret < 0 ? ret : 0;
+}
+
 static int print_interval(struct stat_client *s, const struct stat_options *o, struct hs_error *err)
 {
 	const json_t *domains;
 	json_t *answer = NULL;
-	int ret = s->closing ? 0 : status__ask(o->socket, s->profile, &answer, err);
+	int ret = s->closing ? 0 : ask(s, o, &answer, err);
 
 	if (ret)
 		return ret;
@@ -164,7 +182,7 @@ static int run(struct stat_client *s, const struct stat_options *o, struct hs_er
 	uint64_t until = clock__now_ns();
 	int go_on = 1;
 
-	for (int i = 0; go_on && (!o->count || i < o->count); i++) {
+	for (int i = 0; go_on && !s->closing && (!o->count || i < o->count); i++) {
 		int ret;
 
 		until += (uint64_t)(o->interval_s * 1e9);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reading a raw capture back.
+ * Reading a capture back.
  *
- * In:   a file in the layout of user/sinks/raw_format.h, from anywhere: nothing
- *       in it is trusted.
+ * In:   a file in the layout of user/sinks/raw_format.h, plain or compressed, from
+ *       anywhere: nothing in it is trusted.
  * Out:  the same events as when it was recorded, to user/track/pipeline.h.
  */
 #ifndef HEAPSONDE_CAPTURE_H
@@ -23,7 +23,7 @@ struct capture_reader {
 	int (*event)(void *ctx, const struct hs_event *event);
 	void *ctx;
 	struct symbolizer *symbolizer; /* is taught the frames' names; NULL: not wanted */
-	bool is_cut;                   /* out: the file ended within a chunk */
+	bool is_cut; /* out: the file ended within its header, a chunk or a zstd frame */
 };
 
 /*
@@ -43,7 +43,8 @@ int capture__end(struct capture *c, struct hs_error *err);
 void capture__free(struct capture *c);
 
 /*
- * Read f to its end, or to where it was cut. Returns 0, the first non-zero return
+ * Read f to its end, or to where it was cut. Memory: that of the longest chunk that is in
+ * the file, and some MiB. Returns 0, the first non-zero return
  * of a callback, or -EBADMSG (not a capture, another version, damaged: see err),
  * -EIO, -ENOMEM.
  */

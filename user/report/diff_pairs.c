@@ -127,7 +127,8 @@ double diff_pair__ratio(const struct diff_pair *p, const struct diff_exposure *e
 static void judge(struct diff_pair *p, const struct diff_exposure *exposure, double significance)
 {
 	p->difference = p->b.words / exposure->b - p->a.words / exposure->a;
-	p->p = amount__same_p(&p->a, exposure->a, &p->b, exposure->b);
+	p->p = amount__same_p(&p->a, exposure->a, exposure->rate_a, &p->b, exposure->b,
+			      exposure->rate_b);
 	p->p_adjusted = p->p;
 	p->is_significant = p->p < significance;
 }
@@ -166,6 +167,10 @@ static int by_weight(const void *left, const void *right, void *ctx)
 
 	if (a->is_significant != b->is_significant)
 		return a->is_significant ? -1 : 1;
+	if (x == y) {
+		x = a->a.words + a->b.words;
+		y = b->a.words + b->b.words;
+	}
 	if (x != y)
 		return x > y ? -1 : 1;
 	return strcmp(rows__label(a->row, *by, text_a, sizeof(text_a)),

@@ -10,10 +10,12 @@
 
 #include "user/report/report.h"
 
-/* Both > 0. */
+/* What the amounts are divided by, > 0, and the rates of what was never seen. */
 struct diff_exposure {
 	double a;
 	double b;
+	double rate_a;
+	double rate_b;
 };
 
 struct diff_pair {

@@ -56,6 +56,15 @@ static void on_alloc(struct recording *rec, const struct hs_rec_alloc *alloc)
 		rec->rate_high = rate;
 }
 
+static void on_cycle(struct recording *rec, uint64_t time_ns)
+{
+	rec->tells_cycles = true;
+	if (!rec->first_cycle_ns || time_ns < rec->first_cycle_ns)
+		rec->first_cycle_ns = time_ns;
+	if (time_ns > rec->last_cycle_ns)
+		rec->last_cycle_ns = time_ns;
+}
+
 static int on_event(struct sink *s, const struct hs_event *event, const struct stack *stack)
 {
 	struct recording *rec = (struct recording *)s;
@@ -64,7 +73,9 @@ static int on_event(struct sink *s, const struct hs_event *event, const struct s
 	if (event->type == HS_REC_ALLOC)
 		on_alloc(rec, event->alloc);
 	else if (event->type == HS_REC_MAJOR_CYCLE)
-		rec->tells_cycles = true;
+		on_cycle(rec, event->h->time_ns);
+	else if (event->type == HS_REC_EXIT)
+		rec->has_exited = true;
 	if (event->h->time_ns && (!rec->begin_ns || event->h->time_ns < rec->begin_ns))
 		rec->begin_ns = event->h->time_ns;
 	if (event->h->time_ns > rec->end_ns)
@@ -167,7 +178,8 @@ static void learn_summary(struct recording *rec)
 	rec->words = NAN;
 	if (!summary)
 		return;
-	if (time > rec->begin_ns)
+	/* When the program has exited, that was the end; heapsonde notices it later. */
+	if (time > rec->begin_ns && !rec->has_exited)
 		rec->end_ns = time;
 	rec->reason = text_of(rec, summary, "reason");
 	rec->is_whole = rec->reason && !strcmp(rec->reason, "target exited");

@@ -34,13 +34,16 @@ struct recording {
 	uint64_t pid;        /* 0: not told */
 	uint64_t begin_ns;   /* the header's time; else that of the first record */
 	uint64_t stopped_ns; /* when the profile stopped sampling; 0: it did not, before the end */
-	uint64_t end_ns;     /* the summary's time; else that of the last record */
-	int64_t wall_offset; /* of begin_ns, ns; 0: not told */
-	uint64_t n_blocks;   /* allocations told, whatever options leave out of the heap */
+	uint64_t end_ns; /* the summary's time; that of the last record if the program has exited,
+			  * or if there is no summary */
+	int64_t wall_offset;                    /* of begin_ns, ns; 0: not told */
+	uint64_t first_cycle_ns, last_cycle_ns; /* when major cycles ended; 0: none did */
+	uint64_t n_blocks; /* allocations told, whatever options leave out of the heap */
 	uint64_t n_samples;
 	double rate_low, rate_high; /* λ that these were sampled at; 0: none */
 	bool follows;               /* are promotions and deaths told at all? */
 	bool tells_cycles;          /* are the ends of major cycles told? */
+	bool has_exited;            /* the program has told its exit */
 	bool is_whole;              /* from the program's beginning to its end */
 	double words;               /* allocated while it sampled, exact; NAN: not told */
 };
@@ -64,7 +67,7 @@ double recording__seconds(const struct recording *rec);
 int recording__can_answer(const struct recording *rec, enum rows_metric metric,
 			  struct hs_error *err);
 
-/* Notes for stderr: what was lost, that the capture was cut. A line each; none if all is well. */
+/* Notes (user/common/say.h): what was lost, that the capture was cut. None if all is well. */
 void recording__print_notes(const struct recording *rec);
 
 /* The lines at the head of a report, on stdout, each beginning with "# " and name ("" or "A: "). */

@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "user/cli/cli.h"
+#include "user/common/say.h"
 #include "user/report/show.h"
 #include "user/report/recording.h"
 
@@ -61,13 +63,21 @@ static bool has_losses(const struct recording *rec)
 
 void recording__print_notes(const struct recording *rec)
 {
+	char *losses = NULL;
+	size_t size;
+	FILE *f;
+
 	if (rec->replay.is_cut)
-		fprintf(stderr, "heapsonde: %s was cut off; figures are as of there\n", rec->path);
-	if (has_losses(rec)) {
-		fprintf(stderr, "heapsonde: %s has losses, which make sums too small: ", rec->path);
-		print_losses(stderr, rec);
-		fputc('\n', stderr);
-	}
+		say__note("%s was cut off; figures are as of there", rec->path);
+	if (!has_losses(rec))
+		return;
+	f = open_memstream(&losses, &size);
+	if (!f)
+		return;
+	print_losses(f, rec);
+	if (!fclose(f))
+		say__note("%s has losses, which make sums too small: %s", rec->path, losses);
+	free(losses);
 }
 
 void recording__print_head(const struct recording *rec, const char *name)

@@ -49,7 +49,10 @@ struct report_options {
 
 int report__rows(const struct recording *rec, const struct report_options *o, struct hs_error *err);
 
-/* half: the same capture, read up to the middle of the recording; NULL: growth is not known. */
+/* The middle of the time in which major cycles ended; 0: there is none. */
+uint64_t report__middle_ns(const struct recording *rec);
+
+/* half: the same capture, read up to the middle; NULL: growth is not known. */
 int report__leaks(const struct recording *rec, const struct recording *half,
 		  const struct report_options *o, struct hs_error *err);
 

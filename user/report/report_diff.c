@@ -44,15 +44,20 @@ static int choose_exposure(struct view *v, struct hs_error *err)
 	v->per = v->o->per;
 	if (v->per == PER_AUTO)
 		v->per = is_level || (v->a->is_whole && v->b->is_whole) ? PER_RUN : PER_SECOND;
-	v->exposure = (struct diff_exposure){ 1, 1 };
+	v->exposure = (struct diff_exposure){ .a = 1,
+					      .b = 1,
+					      .rate_a = heap__rate(v->a->replay.heap),
+					      .rate_b = heap__rate(v->b->replay.heap) };
 	v->unit = 1;
-	if (v->per == PER_SECOND)
-		v->exposure = (struct diff_exposure){ recording__seconds(v->a),
-						      recording__seconds(v->b) };
+	if (v->per == PER_SECOND) {
+		v->exposure.a = recording__seconds(v->a);
+		v->exposure.b = recording__seconds(v->b);
+	}
 	if (v->per != PER_WORD)
 		return 0;
 	v->unit = 1000;
-	v->exposure = (struct diff_exposure){ v->a->words, v->b->words };
+	v->exposure.a = v->a->words;
+	v->exposure.b = v->b->words;
 	if (isnan(v->a->words) || isnan(v->b->words))
 		return hs_error__set(
 			err, -ENODATA,

@@ -55,13 +55,18 @@ static int compare_stacks(const void *left, const void *right)
 struct earlier {
 	struct row *rows; /* sorted by compare_stacks */
 	size_t n_rows;
-	double since_s; /* how long before the end; 0: not known */
+	double since_s; /* how long before the end of the last cycle; 0: not known */
 };
+
+uint64_t report__middle_ns(const struct recording *rec)
+{
+	return rec->first_cycle_ns + (rec->last_cycle_ns - rec->first_cycle_ns) / 2;
+}
 
 /* 0 or -ENOMEM. */
 static int read_earlier(struct earlier *e, const struct view *v, const struct recording *half)
 {
-	double length_s;
+	uint64_t middle_ns = report__middle_ns(v->rec);
 	long n;
 
 	memset(e, 0, sizeof(*e));
@@ -73,8 +78,7 @@ static int read_earlier(struct earlier *e, const struct view *v, const struct re
 		return -ENOMEM;
 	e->n_rows = (size_t)n;
 	qsort(e->rows, e->n_rows, sizeof(*e->rows), compare_stacks);
-	length_s = v->length_s;
-	e->since_s = length_s / 2;
+	e->since_s = (double)(v->rec->last_cycle_ns - middle_ns) / 1e9;
 	return 0;
 }
 
@@ -181,7 +185,8 @@ static void print_people(const struct view *v, bool knows_growth)
 	printf("# blocks that live at the end and have survived %u major cycles or more, of %llu\n",
 	       v->o->survived, n_cycles);
 	if (knows_growth)
-		puts("# growth is since the middle of the recording; * is beyond chance\n");
+		puts("# growth is since the middle of the time in which cycles ended; * is beyond "
+		     "chance\n");
 	else
 		puts("# growth is not known: too few major cycles had ended by the middle\n");
 	show__style(STYLE_STRONG);

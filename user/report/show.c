@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "user/common/colour.h"
 #include "user/common/units.h"
 
 /* Up to here one percentage says as much as two ends do. */
@@ -99,13 +100,6 @@ const char *show__p(double p, char text[SHOW_CHARS])
 	return text;
 }
 
-static bool has_colours(void)
-{
-	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-
-	return isatty(STDOUT_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
-}
-
 void show__style(enum style style)
 {
 	static const char *const codes[] = {
@@ -115,7 +109,7 @@ void show__style(enum style style)
 		[STYLE_DOWN] = "\033[1;32m",
 	};
 
-	if (has_colours())
+	if (colour__wanted(stdout))
 		fputs(codes[style], stdout);
 }
 

@@ -12,9 +12,9 @@
 #include <zstd_errors.h>
 
 /*
- * Measured on recordings of tests/programs: see docs/capture-format.md. A frame is small
- * enough that a reader that finds one damaged could go on with the next, and large enough to
- * cost nothing (0.2 %).
+ * Measured on recordings of tests/programs (docs/capture-format.md): 18 to 20 to 1. Level 1 is
+ * twice as fast and gives a tenth less, level 9 takes four times as long for a tenth more. A
+ * frame is so large that its beginning costs nothing that can be seen.
  */
 #define LEVEL 3
 #define WINDOW_LOG 20

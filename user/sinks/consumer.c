@@ -314,7 +314,7 @@ int consumer__new(struct sink **out, int fd, enum sink_format format, size_t que
 	if (!err)
 		err = consumer_told__init(&c->told, c->inner, format);
 	if (!err) {
-		commit(c, 0); /* the head of a raw capture */
+		commit(c, 0); /* the head of a capture */
 		err = c->error;
 	}
 	if (err) {

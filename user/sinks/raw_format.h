@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The raw capture: the layout that user/sinks/raw.c writes and
- * user/collect/capture.c reads. In words: docs/raw-format.md.
+ * Captures: the layout that user/sinks/raw.c writes and user/collect/capture.c
+ * reads. In words, and how it is compressed: docs/capture-format.md.
  *
  * All numbers are little-endian. A file is a struct raw_header and then chunks,
  * each a struct raw_chunk, its payload, and zeros up to a multiple of 8 bytes. A

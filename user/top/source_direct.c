@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/cli/attach_notes.h"
 #include "user/collect/collect.h"
 #include "user/common/clock.h"
 #include "user/top/source.h"
 
 struct direct {
 	struct source base;
-	const struct source_options *options;
 	struct kernel_features kernel;
 	struct target *target;
 	struct symbolizer *symbolizer;
@@ -124,6 +124,19 @@ static const struct source_ops ops = {
 	.free = free_direct,
 };
 
+static int begin_profile(struct direct *d, const struct source_options *o, struct hs_error *err)
+{
+	uint64_t before_ns = clock__now_ns();
+	int ret;
+
+	attach_notes__target(d->target, &d->kernel);
+	ret = profile__begin(&d->profile, o->profile, d->target, &d->kernel, d->symbolizer, o->sink,
+			     false, err);
+	if (!ret)
+		attach_notes__attached(&o->profile->attach, clock__now_ns() - before_ns);
+	return ret;
+}
+
 int source__begin_direct(struct source **out, const struct source_options *o, struct hs_error *err)
 {
 	struct direct *d = calloc(1, sizeof(*d));
@@ -132,7 +145,6 @@ int source__begin_direct(struct source **out, const struct source_options *o, st
 	if (!d)
 		return hs_error__set(err, -ENOMEM, "out of memory");
 	d->base = (struct source){ .ops = &ops, .has_rate = true, .wait_ms = PROFILE_DRAIN_MS };
-	d->options = o;
 	ret = kernel_features__probe(&d->kernel, err);
 	if (!ret)
 		ret = target__open_probed(&d->target, o->pid, err);
@@ -141,8 +153,7 @@ int source__begin_direct(struct source **out, const struct source_options *o, st
 	if (!ret)
 		ret = symbolizer__new(&d->symbolizer, d->target, err);
 	if (!ret)
-		ret = profile__begin(&d->profile, o->profile, d->target, &d->kernel, d->symbolizer,
-				     o->sink, false, err);
+		ret = begin_profile(d, o, err);
 	if (ret) {
 		free_direct(&d->base);
 		return ret;

@@ -17,12 +17,15 @@
 #include <curses.h>
 #include <term.h>
 
+#include "user/common/colour.h"
 #include "user/top/view.h"
 
 /* How long an escape sequence may take to arrive, in ms; else it was the key Esc. */
 #define ESCAPE_MS 50
 
-static const int crash_signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGSYS };
+/* All that end a process by default, but for those that signals.h reads. */
+static const int crash_signals[] = { SIGSEGV, SIGBUS,  SIGABRT, SIGFPE,  SIGILL,  SIGSYS, SIGTRAP,
+				     SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU, SIGXFSZ };
 
 static struct {
 	FILE *in; /* for the keys; stdin, or /dev/tty */
@@ -111,9 +114,7 @@ static void close_input(void)
 
 static void prepare_colours(void)
 {
-	const char *no_color = getenv("NO_COLOR");
-
-	terminal.has_colours = !(no_color && *no_color) && has_colors() && start_color() == OK &&
+	terminal.has_colours = colour__allowed() && has_colors() && start_color() == OK &&
 			       use_default_colors() == OK;
 	if (!terminal.has_colours)
 		return;

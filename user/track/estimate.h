@@ -50,9 +50,12 @@ struct interval amount__share(const struct amount *part, const struct amount *re
 
 /*
  * Two-sided p-value of the hypothesis that the same process made both amounts, per unit
- * of exposure (seconds, or words allocated in all; > 0). 1: there is no evidence at all.
+ * of exposure (seconds, or words allocated in all; > 0): the exact test of two Poisson
+ * rates, given how many samples there are in all. rate: λ that would have shown what has
+ * not been seen, as for amount__interval; 0: not known, then that of the other counts.
+ * 1: there is no evidence at all.
  */
-double amount__same_p(const struct amount *a, double exposure_a, const struct amount *b,
-		      double exposure_b);
+double amount__same_p(const struct amount *a, double exposure_a, double rate_a,
+		      const struct amount *b, double exposure_b, double rate_b);
 
 #endif /* HEAPSONDE_ESTIMATE_H */
