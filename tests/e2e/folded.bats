@@ -78,8 +78,8 @@ compare() {
     unfold "$metric.txt" | awk -F '\t' -v OFS='\t' '{ print 8 * $1, $3 }' | sort >folded
     jq -r --argjson k "${metric#*:}" '.shared.frames as $f | .profiles[$k] | [.samples, .weights] | transpose[] |
       "\(.[1])\t\(.[0] | map($f[.].name) | join(";"))"' $scope |
-      awk -F '\t' '{ sum[$2] += $1 } END { for (s in sum) printf "%d\t%s\n", sum[s], s }' | sort >scope
-    diff folded scope
+      awk -F '\t' '{ sum[$2] += $1 } END { for (s in sum) printf "%d\t%s\n", sum[s], s }' | sort >profiled
+    diff folded profiled
   done
 }
 
