@@ -32,9 +32,7 @@ static int by_all(const void *left, const void *right)
 
 	if (!ret)
 		ret = compare(a->domain, b->domain);
-	if (!ret)
-		ret = compare(a->source, b->source);
-	return ret ? ret : compare(a->size_class, b->size_class);
+	return ret ? ret : compare(a->source, b->source);
 }
 
 long ordered__cells(const struct heap_cell ***out, const struct heap *h)

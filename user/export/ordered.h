@@ -18,7 +18,7 @@
 
 /*
  * The cells of h by stack (those without one first, then by id, which is the order of
- * first appearance), then domain, source, size class. *out is the caller's (free()), the
+ * first appearance), then domain, source. *out is the caller's (free()), the
  * cells are h's. Returns how many, or -ENOMEM.
  */
 long ordered__cells(const struct heap_cell ***out, const struct heap *h);

@@ -4,7 +4,7 @@
  *
  * In:   the cells of the sampled heap, what the capture says of itself.
  * Out:  a sample for each cell, with the four values of Go's heap profiles; labels
- *       domain, source and bytes. docs/export.md tells what they mean.
+ *       domain and source. docs/export.md tells what they mean.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 #define WORD_BYTES 8
 #define DEPTH_MAX SONDE_STACK_MAX
 
-enum { N_VALUES = 4, N_LABELS = 3 };
+enum { N_VALUES = 4, N_LABELS = 2 };
 
 static const char *const value_types[N_VALUES][2] = {
 	{ "alloc_objects", "count" },
@@ -136,8 +136,6 @@ static size_t label(struct pprof *p, const struct heap_cell *c,
 		    Perftools__Profiles__Label labels[N_LABELS],
 		    Perftools__Profiles__Label *list[N_LABELS])
 {
-	uint64_t low, high;
-
 	for (int i = 0; i < N_LABELS; i++) {
 		perftools__profiles__label__init(&labels[i]);
 		list[i] = &labels[i];
@@ -152,10 +150,6 @@ static size_t label(struct pprof *p, const struct heap_cell *c,
 	}
 	labels[1].key = pprof__string(p, "source");
 	labels[1].str = pprof__string(p, decode__source_name(c->source));
-	heap__size_class_range(c->size_class, &low, &high);
-	labels[2].key = pprof__string(p, "bytes");
-	labels[2].num = rounded((double)low * WORD_BYTES);
-	labels[2].num_unit = labels[2].key;
 	return N_LABELS;
 }
 
