@@ -20,7 +20,7 @@ function puppeteer() {
   try {
     return require("puppeteer-core");
   } catch (e) {
-    throw new Error("puppeteer-core is missing: run with NODE_PATH=$(scripts/npm-modules tests/browser)", {
+    throw new Error("puppeteer-core is missing: use tests/browser/run", {
       cause: e,
     });
   }

@@ -16,6 +16,9 @@
  *       status 1, with the place and the reason, if the format or anything that readers
  *       rely on is violated: see the calls of `must`.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* asprintf */
+#endif
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -14,10 +14,11 @@ static uint64_t next_id;
 
 static int setup(void **state)
 {
+	const struct heap_options sizes = { .want_sizes = true };
 	(void)state;
 	next_id = 1;
 	return symbolizer__new_empty(&symbolizer) || stack_table__new(&stacks, symbolizer) ||
-	       heap__new(&heap, NULL);
+	       heap__new(&heap, &sizes);
 }
 
 static int teardown(void **state)

@@ -62,7 +62,7 @@ static void test_rate(void **state)
 
 	(void)state;
 	assert_string_equal(screen__rate(0x1p-20, text, sizeof(text)), "2^-20");
-	assert_string_equal(screen__rate(1, text, sizeof(text)), "2^0");
+	assert_string_equal(screen__rate(1, text, sizeof(text)), "1");
 	assert_string_equal(screen__rate(0.001, text, sizeof(text)), "0.001");
 }
 
@@ -117,9 +117,10 @@ static void test_columns(void **state)
 				before = c.at[i].interval_end ? c.at[i].interval_end : c.at[i].end;
 			}
 			assert_true(c.n == 0 || c.label > before);
-			if (width >= 12)
+			assert_true(c.n > 0 || width < 14);
+			if (c.n)
 				assert_int_equal(c.at[0].figure, figures__of_metric(metric));
-			columns__titles(&c, &canvas, 0, c.at[0].figure, "SITE");
+			columns__titles(&c, &canvas, 0, figures__of_metric(metric), "SITE");
 			columns__row(&c, &canvas, 1, &f, "Name", LOOK_PLAIN);
 			canvas__text(&canvas, 1, text, sizeof(text));
 			check_row(&c, text);

@@ -164,6 +164,10 @@ static int write_whole(struct replay *r, const struct options *o, FILE *f, struc
 
 	r->heap_options = &heap_options;
 	ret = run_replay(r, o, err);
+	/* The heap begins with the header. */
+	if (!ret && !r->heap)
+		ret = hs_error__set(err, -ENODATA,
+				    "%s was cut off before its header: nothing is in it", o->input);
 	if (!ret)
 		ret = o->exporter->write(f, r, &o->export, err);
 	errno = 0;

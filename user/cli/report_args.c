@@ -225,6 +225,7 @@ int report_args__read(const struct report_args *args, const char *path, double u
 				       1e9),
 		.survived = o->survived,
 		.want_timeline = want_timeline,
+		.want_sizes = o->by == ROWS_BY_SIZE,
 	};
 	struct progress progress;
 	int ret;

@@ -13,6 +13,7 @@
 #include "user/export/ctf_bytes.h"
 #include "user/export/ctf_order.h"
 #include "user/export/ctf_rates.h"
+#include "user/export/ctf_scan.h"
 #include "user/export/ctf_stacks.h"
 #include "user/export/ctf_writer.h"
 #include "user/export/export.h"
@@ -27,11 +28,12 @@ struct ctf_sink {
 	struct block_table *blocks; /* by the recording's id; entries are struct ctf_block */
 	struct ctf_writer *writer;
 	json_t *header;      /* NULL: not met */
-	bool has_profile;    /* the first one has been met */
-	bool has_begun;      /* the first packet is written */
-	uint64_t written_us; /* time of the last event written */
 	__int128 to_wall_ns; /* add to a CLOCK_MONOTONIC time for one since 1970 */
 	uint64_t start_us;   /* of the recording, according to its header */
+	uint64_t written_us; /* time of the last event written */
+	bool has_rate;       /* the trace's rate is known already */
+	bool has_profile;    /* the first one has been met */
+	bool has_begun;      /* the first packet is written */
 };
 
 /* ---- times ---- */
@@ -63,6 +65,7 @@ static int begin(struct ctf_sink *s, uint64_t first_us)
 		.pid = pid > 0 ? (uint64_t)pid : 0,
 		.start_us = first_us < s->start_us ? first_us : s->start_us,
 		.executable = text_of(s->header, "exe"),
+		.host = text_of(s->header, "host"),
 		.context = text_of(s->header, "command"),
 	};
 
@@ -213,7 +216,8 @@ static int ctf_sink__json(struct sink *base, json_t *object)
 	if (!strcmp(type, "profile") && !s->has_profile && is_rate(rate)) {
 		s->has_profile = true;
 		ctf_rates__set_first(s->rates, rate);
-		ctf_rates__set_trace(s->rates, rate);
+		if (!s->has_rate)
+			ctf_rates__set_trace(s->rates, rate);
 	}
 	return 0;
 }
@@ -281,6 +285,28 @@ static const struct sink_ops ctf_ops = {
 	.free = ctf_sink__free,
 };
 
+static int make_parts(struct ctf_sink *s, const struct export_options *o)
+{
+	int ret = ctf_stacks__new(&s->stacks);
+	double rate;
+
+	if (!ret)
+		ret = ctf_rates__new(&s->rates);
+	if (!ret)
+		ret = ctf_order__new(&s->order);
+	if (!ret)
+		ret = block_table__new(&s->blocks, sizeof(struct ctf_block));
+	if (!ret)
+		ret = ctf_writer__new(&s->writer, s->f, s->stacks, o->ctf_version);
+	if (ret)
+		return ret;
+	rate = o->input ? ctf_scan__highest_rate(o->input) : 0;
+	s->has_rate = rate > 0;
+	if (s->has_rate)
+		ctf_rates__set_trace(s->rates, rate);
+	return 0;
+}
+
 static int open_ctf(struct sink **out, FILE *f, const struct export_options *o)
 {
 	struct ctf_sink *s = calloc(1, sizeof(*s));
@@ -292,15 +318,7 @@ static int open_ctf(struct sink **out, FILE *f, const struct export_options *o)
 	}
 	s->base.ops = &ctf_ops;
 	s->f = f;
-	ret = ctf_stacks__new(&s->stacks);
-	if (!ret)
-		ret = ctf_rates__new(&s->rates);
-	if (!ret)
-		ret = ctf_order__new(&s->order);
-	if (!ret)
-		ret = block_table__new(&s->blocks, sizeof(struct ctf_block));
-	if (!ret)
-		ret = ctf_writer__new(&s->writer, f, s->stacks, o->ctf_version);
+	ret = make_parts(s, o);
 	if (ret)
 		ctf_sink__free(&s->base);
 	else

@@ -8,7 +8,8 @@
  * A block that was hit by n samples at rate λ stands for n/λ words. In a trace of rate λ0
  * it is to stand for m/λ0 with the same mean, so m is n·λ0/λ, rounded up or down at random
  * by its fraction. Where λ is the higher one, some blocks round to 0 and are left out, as
- * they would have been if sampled at λ0.
+ * they would have been if sampled at λ0. So the highest rate of a recording is the one to
+ * take, if it is known in time.
  */
 #ifndef HEAPSONDE_CTF_RATES_H
 #define HEAPSONDE_CTF_RATES_H

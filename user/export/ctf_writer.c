@@ -206,8 +206,8 @@ int ctf_writer__begin(struct ctf_writer *w, const struct ctf_info *info)
 	ctf_put_double(&c->bytes, info->rate);
 	ctf_put_8(&c->bytes, 64); /* bits of a word */
 	put_text(&c->bytes, info->executable);
-	put_text(&c->bytes, ""); /* the host and the runtime's parameters: captures have neither */
-	put_text(&c->bytes, "");
+	put_text(&c->bytes, info->host);
+	put_text(&c->bytes, ""); /* the runtime's parameters: captures have none */
 	ctf_put_64(&c->bytes, info->pid);
 	put_text(&c->bytes, info->context);
 	ret = write_packet(w, c);

@@ -22,6 +22,7 @@ struct ctf_info {
 	uint64_t pid;
 	uint64_t start_us; /* since 1970 */
 	const char *executable;
+	const char *host;
 	const char *context;
 };
 

@@ -3,8 +3,8 @@
 #include "user/export/gzip.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <zlib.h>
 
 /* zlib: a window of 2^15 bytes, and 16 for gzip's header and trailer. */
@@ -14,6 +14,8 @@
 struct gzip {
 	z_stream z;
 	FILE *f;
+	size_t n_in; /* bytes in `in` */
+	unsigned char in[64 << 10];
 	unsigned char out[64 << 10];
 };
 
@@ -33,9 +35,12 @@ int gzip__new(struct gzip **out, FILE *f)
 	return 0;
 }
 
-/* Compress what is in z.next_in; flush as zlib has it. */
+/* Compress what is in `in`; flush as zlib has it. */
 static int compress_all(struct gzip *g, int flush)
 {
+	g->z.next_in = g->in;
+	g->z.avail_in = (uInt)g->n_in;
+	g->n_in = 0;
 	do {
 		size_t n;
 
@@ -55,25 +60,27 @@ int gzip__write(struct gzip *g, const void *bytes, size_t n_bytes)
 {
 	const unsigned char *at = bytes;
 
-	/* zlib counts in unsigned int. */
+	/* The pieces are small, and zlib wants large ones. */
 	while (n_bytes) {
-		size_t n = n_bytes < INT_MAX ? n_bytes : INT_MAX;
+		size_t room = sizeof(g->in) - g->n_in;
+		size_t n = n_bytes < room ? n_bytes : room;
 		int err;
 
-		g->z.next_in = (unsigned char *)at;
-		g->z.avail_in = (unsigned int)n;
+		memcpy(g->in + g->n_in, at, n);
+		g->n_in += n;
+		at += n;
+		n_bytes -= n;
+		if (g->n_in < sizeof(g->in))
+			break;
 		err = compress_all(g, Z_NO_FLUSH);
 		if (err)
 			return err;
-		at += n;
-		n_bytes -= n;
 	}
 	return 0;
 }
 
 int gzip__finish(struct gzip *g)
 {
-	g->z.avail_in = 0;
 	return compress_all(g, Z_FINISH);
 }
 

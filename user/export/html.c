@@ -66,14 +66,13 @@ static int put_timeline(FILE *f, const struct replay *r)
 }
 
 /* What the capture says of itself. */
-static int put_about(FILE *f, const struct replay *r, const char *input, enum html_view view)
+static int put_about(FILE *f, const struct replay *r, const struct html_options *o)
 {
-	uint32_t survived = r->heap_options ? r->heap_options->survived : 0;
 	int ret;
 
-	fprintf(f, "{\"version\":1,\"view\":\"%s\",\"input\":",
-		view == HTML_VIEW_TIMELINE ? "timeline" : "graph");
-	ret = html_json__text(f, input);
+	fprintf(f, "{\"version\":1,\"view\":\"%s\",\"metric\":\"%s\",\"input\":",
+		o->view == HTML_VIEW_TIMELINE ? "timeline" : "graph", rows__metric_name(o->metric));
+	ret = html_json__text(f, o->input);
 	if (!ret)
 		ret = put_member(f, "header", r->header);
 	if (!ret)
@@ -82,16 +81,16 @@ static int put_about(FILE *f, const struct replay *r, const char *input, enum ht
 		ret = put_member(f, "lost", r->lost);
 	fprintf(f, ",\"is_cut\":%s,\"events\":%llu,\"cycles\":%llu,\"survived\":%u",
 		r->is_cut ? "true" : "false", (unsigned long long)r->n_events,
-		(unsigned long long)heap__cycles(r->heap), survived ? survived : 1);
+		(unsigned long long)heap__cycles(r->heap), heap__survived(r->heap));
 	put_number(f, "rate", heap__rate(r->heap), 17);
 	put_number(f, "first_s", after_header(r, heap__first_ns(r->heap)), 9);
 	put_number(f, "last_s", after_header(r, heap__last_ns(r->heap)), 9);
 	return ret;
 }
 
-static int put_data(FILE *f, const struct replay *r, const char *input, enum html_view view)
+static int put_data(FILE *f, const struct replay *r, const struct html_options *o)
 {
-	int ret = put_about(f, r, input, view);
+	int ret = put_about(f, r, o);
 
 	if (!ret)
 		ret = put_timeline(f, r);
@@ -101,8 +100,7 @@ static int put_data(FILE *f, const struct replay *r, const char *input, enum htm
 	return ret;
 }
 
-int html__write(FILE *f, const struct replay *r, const char *input, enum html_view view,
-		struct hs_error *err)
+int html__write(FILE *f, const struct replay *r, const struct html_options *o, struct hs_error *err)
 {
 	const char *page = (const char *)page_html;
 	const char *mark = memmem(page, sizeof(page_html), DATA_MARK, strlen(DATA_MARK));
@@ -113,7 +111,7 @@ int html__write(FILE *f, const struct replay *r, const char *input, enum html_vi
 		return hs_error__set(err, -EINVAL, "this heapsonde cannot make pages");
 	rest = mark + strlen(DATA_MARK);
 	fwrite(page, 1, (size_t)(mark - page), f);
-	ret = put_data(f, r, input, view);
+	ret = put_data(f, r, o);
 	if (ret)
 		return hs_error__set(err, ret, "out of memory");
 	fwrite(rest, 1, sizeof(page_html) - (size_t)(rest - page), f);
@@ -125,10 +123,21 @@ int html__write(FILE *f, const struct replay *r, const char *input, enum html_vi
 	return 0;
 }
 
+int html__timeline(FILE *f, const struct replay *r, const char *input, struct hs_error *err)
+{
+	const struct html_options options = { .input = input,
+					      .view = HTML_VIEW_TIMELINE,
+					      .metric = ROWS_LIVE };
+
+	return html__write(f, r, &options, err);
+}
+
 static int html__export(FILE *f, const struct replay *r, const struct export_options *o,
 			struct hs_error *err)
 {
-	return html__write(f, r, o->input, HTML_VIEW_GRAPH, err);
+	const struct html_options options = { .input = o->input, .metric = o->metric };
+
+	return html__write(f, r, &options, err);
 }
 
 const struct exporter export_html = {

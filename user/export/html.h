@@ -12,19 +12,27 @@
 
 #include "user/collect/replay.h"
 #include "user/common/error.h"
+#include "user/track/rows.h"
 
-/* What the page begins with; it has both. */
 enum html_view {
 	HTML_VIEW_GRAPH,
 	HTML_VIEW_TIMELINE,
 };
 
+struct html_options {
+	const char *input;       /* the capture's name, for the title; NULL: none; borrowed */
+	enum html_view view;     /* what the page begins with; it has both */
+	enum rows_metric metric; /* that it shows first */
+};
+
 /*
- * Write the page. r: with a settled heap that has a timeline; borrowed. input: the
- * capture's name, for the title; NULL: none. f is borrowed and flushed. Errors, with a
- * text: -ENOMEM, those of write(2).
+ * Write the page. r: with a settled heap that has a timeline; borrowed. f is borrowed and
+ * flushed. Errors, with a text: -ENOMEM, those of write(2).
  */
-int html__write(FILE *f, const struct replay *r, const char *input, enum html_view view,
+int html__write(FILE *f, const struct replay *r, const struct html_options *o,
 		struct hs_error *err);
+
+/* The same for `heapsonde timeline --html`: it begins with the timeline, and shows live words. */
+int html__timeline(FILE *f, const struct replay *r, const char *input, struct hs_error *err);
 
 #endif /* HEAPSONDE_HTML_H */

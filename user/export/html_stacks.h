@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sampled heap as a tree of callers, in tables that a page reads quickly.
+ * The tree of callers as JSON, in flat arrays that a page reads quickly.
  *
- * In:   the cells of user/track/heap.h.
- * Out:  tables of strings, of frames, of the tree's nodes, and of what was allocated at
- *       which node by which domain; as JSON.
- *
- * The tree has the outermost frame at the top, as a flame graph has. Its order depends
- * on the capture only.
+ * In:   the sampled heap (user/track/heap.h).
+ * Out:  members of the JSON object in the page.
  */
 #ifndef HEAPSONDE_HTML_STACKS_H
 #define HEAPSONDE_HTML_STACKS_H
@@ -15,9 +11,6 @@
 #include <stdio.h>
 
 #include "user/track/heap.h"
-
-/* Of the tree: no browser shows more. What is deeper then counts for its caller. */
-#define HTML_NODES_MAX 4000000
 
 /*
  * Write the members "strings", "frames", "nodes" and "cells" of a JSON object, each with

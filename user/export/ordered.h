@@ -28,7 +28,7 @@ long ordered__cells(const struct heap_cell ***out, const struct heap *h);
  * added up in *sum. Returns where they end.
  */
 size_t ordered__same_stack(const struct heap_cell *const *cells, size_t n, size_t from,
-			 struct tally *sum);
+			   struct tally *sum);
 
 /* What stands for a cell's stack if it has none: FRAME_NONE or FRAME_LOST; else NULL. */
 const char *ordered__placeholder(const struct heap_cell *cell);

@@ -18,8 +18,7 @@
 #include "user/export/pprof.h"
 
 #define WORD_BYTES 8
-/* More frames than any stack has, inlined ones not counted (HS records: 1024). */
-#define DEPTH_MAX 1024
+#define DEPTH_MAX SONDE_STACK_MAX
 
 enum { N_VALUES = 4, N_LABELS = 3 };
 
@@ -160,21 +159,30 @@ static size_t label(struct pprof *p, const struct heap_cell *c,
 	return N_LABELS;
 }
 
-static size_t locate(struct pprof *p, const struct heap_cell *c, uint64_t ids[DEPTH_MAX])
+/* The locations of the stack that was written last: the next cell often has the same. */
+struct located {
+	const struct heap_cell *cell; /* NULL: none yet */
+	size_t n;
+	uint64_t ids[DEPTH_MAX];
+};
+
+static void locate(struct pprof *p, const struct heap_cell *c, struct located *l)
 {
 	const char *placeholder = ordered__placeholder(c);
-	size_t n;
 
+	if (l->cell && l->cell->stack == c->stack && l->cell->is_stack_lost == c->is_stack_lost)
+		return;
+	l->cell = c;
 	if (placeholder) {
-		ids[0] = pprof__placeholder(p, placeholder);
-		return 1;
+		l->ids[0] = pprof__placeholder(p, placeholder);
+		l->n = 1;
+		return;
 	}
-	for (n = 0; n < c->stack->depth && n < DEPTH_MAX; n++)
-		ids[n] = pprof__location(p, &c->stack->frames[n]);
-	return n;
+	for (l->n = 0; l->n < c->stack->depth && l->n < DEPTH_MAX; l->n++)
+		l->ids[l->n] = pprof__location(p, &c->stack->frames[l->n]);
 }
 
-static void write_sample(struct pprof *p, const struct heap_cell *c)
+static void write_sample(struct pprof *p, const struct heap_cell *c, struct located *l)
 {
 	int64_t values[N_VALUES] = {
 		rounded(c->tally.allocated.blocks),
@@ -186,10 +194,10 @@ static void write_sample(struct pprof *p, const struct heap_cell *c)
 	Perftools__Profiles__Profile m = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__Label labels[N_LABELS], *label_list[N_LABELS];
 	Perftools__Profiles__Sample *list = &sample;
-	uint64_t ids[DEPTH_MAX];
 
-	sample.n_location_id = locate(p, c, ids);
-	sample.location_id = ids;
+	locate(p, c, l);
+	sample.n_location_id = l->n;
+	sample.location_id = l->ids;
 	sample.n_value = N_VALUES;
 	sample.value = values;
 	sample.n_label = label(p, c, labels, label_list);
@@ -203,11 +211,12 @@ static void write_samples(struct pprof *p, const struct heap *h)
 {
 	const struct heap_cell **cells = NULL;
 	long n = ordered__cells(&cells, h);
+	struct located located = { .cell = NULL };
 
 	if (n < 0)
 		p->err = p->err ? p->err : (int)n;
 	for (long i = 0; i < n && !p->err; i++)
-		write_sample(p, cells[i]);
+		write_sample(p, cells[i], &located);
 	free(cells);
 }
 

@@ -103,6 +103,16 @@ static int by_name(const struct model_row *a, const struct model_row *b, enum ro
 		      model__label(&b->row, by, text_b, sizeof(text_b)));
 }
 
+/* The one that was seen first; names would take long to compare. */
+static int by_age(const struct row *a, const struct row *b)
+{
+	uint32_t id_a = a->stack ? a->stack->id : 0, id_b = b->stack ? b->stack->id : 0;
+
+	if (id_a != id_b)
+		return id_a < id_b ? -1 : 1;
+	return (int)a->is_stack_lost - (int)b->is_stack_lost;
+}
+
 static int by_view(const void *left, const void *right, void *ctx)
 {
 	const struct model_row *a = left, *b = right;
@@ -121,7 +131,7 @@ static int by_view(const void *left, const void *right, void *ctx)
 	if (!ret)
 		ret = by_value(a->figures.at[FIGURE_TOTAL].value,
 			       b->figures.at[FIGURE_TOTAL].value);
-	return ret ? ret : by_name(a, b, v->by);
+	return ret ? ret : by_age(&a->row, &b->row);
 }
 
 /* ---- rows ---- */

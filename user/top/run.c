@@ -6,11 +6,11 @@
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "user/common/clock.h"
+#include "user/common/say.h"
 #include "user/common/say.h"
 #include "user/top/plain.h"
 #include "user/top/rate.h"
@@ -22,6 +22,8 @@
 #define NS_PER_S 1e9
 /* While the terminal takes nothing it is asked again after so many ms. */
 #define RETRY_MS 50
+/* A refresh takes no more than one in so many parts of the time. */
+#define REST 4
 
 struct run {
 	const struct top_options *options;
@@ -131,7 +133,8 @@ static void follow_program(struct run *r)
 
 static int refresh(struct run *r, uint64_t now_ns, struct hs_error *err)
 {
-	uint64_t delay_ns = (uint64_t)(r->options->delay_s * NS_PER_S);
+	uint64_t delay_ns = (uint64_t)(r->options->delay_s * NS_PER_S), took_ns;
+	int ret;
 
 	r->next_ns += delay_ns;
 	/* Those that have been missed are not made up for. */
@@ -144,7 +147,12 @@ static int refresh(struct run *r, uint64_t now_ns, struct hs_error *err)
 	r->is_dirty = true;
 	if (r->view.is_paused && !r->source->has_ended)
 		return 0;
-	return make(r, err);
+	ret = make(r, err);
+	/* Where there are very many rows: most of the time is for the records. */
+	took_ns = clock__now_ns() - now_ns;
+	if (r->next_ns < now_ns + REST * took_ns)
+		r->next_ns = now_ns + REST * took_ns;
+	return ret;
 }
 
 /* What the clock says, and the program's end. */

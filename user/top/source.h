@@ -54,9 +54,9 @@ struct source {
 };
 
 /*
- * Attach. *out is owned by the caller; everything in o must outlive it. The names in the
- * heap are good until source__free. Errors, with a text: those of profile__begin, or of
- * the daemon.
+ * Attach. *out is owned by the caller; o is copied, and what it points to must outlive it. The
+ * names in the heap are good until source__free. Errors, with a text: those of profile__begin, or
+ * of the daemon.
  */
 int source__begin_direct(struct source **out, const struct source_options *o, struct hs_error *err);
 int source__begin_daemon(struct source **out, const struct source_options *o, struct hs_error *err);

@@ -26,7 +26,7 @@
 
 struct remote {
 	struct source base;
-	const struct source_options *options;
+	struct source_options options;
 	struct client client;      /* the profile lives as long as this connection */
 	struct client rate_client; /* a change of the rate that is under way; fd -1: none */
 	int pipe_fd;               /* the records; -1: they have ended */
@@ -147,7 +147,7 @@ static int set_rate(struct source *s, double rate, struct hs_error *err)
 
 	if (!request)
 		return hs_error__set(err, -ENOMEM, "out of memory");
-	ret = client__connect(&r->rate_client, r->options->socket, err);
+	ret = client__connect(&r->rate_client, r->options.socket, err);
 	if (!ret)
 		ret = client__send(&r->rate_client, request, -1, err);
 	json_decref(request);
@@ -206,8 +206,8 @@ static const struct source_ops ops = {
 /* Send the request with the pipe's other end, and wait for the answer. */
 static int start(struct remote *r, struct hs_error *err)
 {
-	const struct start_request request = { .pid = r->options->pid,
-					       .profile = r->options->profile,
+	const struct start_request request = { .pid = r->options.pid,
+					       .profile = r->options.profile,
 					       .format = SINK_RAW,
 					       .is_bound = true };
 	json_t *json = start_request__json(&request), *answer = NULL;
@@ -238,8 +238,8 @@ static int prepare(struct remote *r, struct hs_error *err)
 	r->buffer = malloc(READ_BYTES);
 	ret = r->buffer ? symbolizer__new_empty(&r->symbolizer) : -ENOMEM;
 	if (!ret)
-		ret = pipeline__init(&r->pipeline, r->symbolizer, r->options->sink, 0, false);
-	r->pipeline.heap = r->options->heap;
+		ret = pipeline__init(&r->pipeline, r->symbolizer, r->options.sink, 0, false);
+	r->pipeline.heap = r->options.heap;
 	r->reader = (struct capture_reader){ .json = pipeline__json,
 					     .event = pipeline__event,
 					     .ctx = &r->pipeline,
@@ -257,7 +257,7 @@ int source__begin_daemon(struct source **out, const struct source_options *o, st
 	if (!r)
 		return hs_error__set(err, -ENOMEM, "out of memory");
 	r->base = (struct source){ .ops = &ops, .has_rate = true, .wait_ms = -1 };
-	r->options = o;
+	r->options = *o;
 	r->client.fd = -1;
 	r->rate_client.fd = -1;
 	r->pipe_fd = -1;

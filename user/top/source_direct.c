@@ -11,7 +11,6 @@
 
 struct direct {
 	struct source base;
-	const struct source_options *options;
 	struct kernel_features kernel;
 	struct target *target;
 	struct symbolizer *symbolizer;
@@ -125,9 +124,8 @@ static const struct source_ops ops = {
 	.free = free_direct,
 };
 
-static int begin_profile(struct direct *d, struct hs_error *err)
+static int begin_profile(struct direct *d, const struct source_options *o, struct hs_error *err)
 {
-	const struct source_options *o = d->options;
 	uint64_t before_ns = clock__now_ns();
 	int ret;
 
@@ -147,7 +145,6 @@ int source__begin_direct(struct source **out, const struct source_options *o, st
 	if (!d)
 		return hs_error__set(err, -ENOMEM, "out of memory");
 	d->base = (struct source){ .ops = &ops, .has_rate = true, .wait_ms = PROFILE_DRAIN_MS };
-	d->options = o;
 	ret = kernel_features__probe(&d->kernel, err);
 	if (!ret)
 		ret = target__open_probed(&d->target, o->pid, err);
@@ -156,7 +153,7 @@ int source__begin_direct(struct source **out, const struct source_options *o, st
 	if (!ret)
 		ret = symbolizer__new(&d->symbolizer, d->target, err);
 	if (!ret)
-		ret = begin_profile(d, err);
+		ret = begin_profile(d, o, err);
 	if (ret) {
 		free_direct(&d->base);
 		return ret;

@@ -23,7 +23,9 @@
 /* How long an escape sequence may take to arrive, in ms; else it was the key Esc. */
 #define ESCAPE_MS 50
 
-static const int crash_signals[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGSYS };
+/* All that end a process by default, but for those that signals.h reads. */
+static const int crash_signals[] = { SIGSEGV, SIGBUS,  SIGABRT, SIGFPE,  SIGILL,  SIGSYS, SIGTRAP,
+				     SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU, SIGXFSZ };
 
 static struct {
 	FILE *in; /* for the keys; stdin, or /dev/tty */

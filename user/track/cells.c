@@ -31,6 +31,7 @@ struct known_domain {
 
 struct cell_table {
 	bool sites_only;
+	bool want_sizes;
 	struct cell_entry *entries;
 	struct known_domain *domains;
 	struct heap_cell **cells; /* all of them, in the order of appearance */
@@ -38,13 +39,14 @@ struct cell_table {
 	size_t room_cells;
 };
 
-int cell_table__new(struct cell_table **out, bool sites_only)
+int cell_table__new(struct cell_table **out, const struct heap_options *options)
 {
 	struct cell_table *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
-	t->sites_only = sites_only;
+	t->sites_only = options->sites_only;
+	t->want_sizes = options->want_sizes;
 	*out = t;
 	return 0;
 }
@@ -148,7 +150,8 @@ struct heap_cell *cell_table__of(struct cell_table *t, const struct hs_rec_alloc
 	if (!t->sites_only) {
 		key.domain = domain_of(t, rec->h.domain);
 		key.source = rec->source;
-		key.size_class = heap__size_class(rec->size_words);
+		if (t->want_sizes)
+			key.size_class = heap__size_class(rec->size_words);
 	}
 	HASH_FIND(hh, t->entries, &key, sizeof(key), e);
 	if (!e)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The cells of the sampled heap: one for each combination of stack, allocating domain,
- * source and size class; or, if only sites are wanted, for each innermost frame.
+ * source and (where wanted) size class; or, if only sites are wanted, for each innermost frame.
  *
  * In:   alloc events with their stacks.
  * Out:  the cell that each belongs to, for user/track/heap.c, which keeps its tally.
@@ -16,8 +16,8 @@
 
 struct cell_table;
 
-/* sites_only: see struct heap_options. Errors: -ENOMEM. */
-int cell_table__new(struct cell_table **out, bool sites_only);
+/* options: want_sizes and sites_only are looked at. Errors: -ENOMEM. */
+int cell_table__new(struct cell_table **out, const struct heap_options *options);
 
 /* NULL is fine. */
 void cell_table__free(struct cell_table *t);

@@ -44,7 +44,7 @@ int heap__new(struct heap **out, const struct heap_options *options)
 		h->options = *options;
 	if (!h->options.survived)
 		h->options.survived = 1;
-	err = cell_table__new(&h->cells, h->options.sites_only);
+	err = cell_table__new(&h->cells, &h->options);
 	if (!err)
 		err = block_table__new(&h->blocks, sizeof(struct live_block));
 	if (!err)
@@ -348,6 +348,11 @@ uint64_t heap__last_ns(const struct heap *h)
 const struct timeline *heap__timeline(const struct heap *h)
 {
 	return h->timeline;
+}
+
+uint32_t heap__survived(const struct heap *h)
+{
+	return h->options.survived;
 }
 
 double heap__rate(const struct heap *h)

@@ -4,7 +4,7 @@
  *
  * In:   checked events with their stacks and the rate in force (user/track/pipeline.h).
  * Out:  a tally for each cell, that is each combination of stack, allocating domain,
- *       source and size class; user/track/rows.h adds them up as people ask for them.
+ *       source and, if wanted, size class; user/track/rows.h adds them up as people ask for them.
  *
  * Blocks that were allocated before the recording are not known, and so are in no figure.
  */
@@ -81,6 +81,7 @@ struct heap_options {
 	uint64_t until_ns; /* what happens later is left out; 0: nothing */
 	uint32_t survived; /* major cycles, for survivors; 0 counts as 1 */
 	bool want_timeline;
+	bool want_sizes; /* cells are by size class too, for rows by size; else it is 0 */
 	bool sites_only; /* a cell for each allocation site, and no more, so that there are no
 			  * more of them than places in the program: for rows by site. Its
 			  * stack is one of them; domain, source and size class are 0 */
@@ -123,6 +124,9 @@ uint64_t heap__last_ns(const struct heap *h);
 
 /* NULL unless wanted; owned by h. */
 const struct timeline *heap__timeline(const struct heap *h);
+
+/* Major cycles that survivors have lived through: options.survived, at least 1. */
+uint32_t heap__survived(const struct heap *h);
 
 /* λ that the last allocation was sampled at, for the interval of what was never seen. */
 double heap__rate(const struct heap *h);

@@ -77,16 +77,19 @@ export class Graph {
       .attr("height", (deepest + 1) * ROW_PX + 2)
       .attr("role", "group")
       .attr("aria-label", "Flame graph");
-    this.waitForWidths(svg.node());
+    this.complete(svg.node(), this.chart.width());
   }
 
-  /* The library sets widths in a transition, also in one of no length; data-drawn says when. */
-  waitForWidths(svg) {
-    const rects = svg.querySelectorAll("rect");
-
-    if (!svg.isConnected) return;
-    if (rects.length && rects[rects.length - 1].hasAttribute("width")) svg.dataset.drawn = Math.round(performance.now());
-    else requestAnimationFrame(() => this.waitForWidths(svg));
+  /*
+   * The library lets widths and labels come in by transitions of a quarter of a second,
+   * whatever it is told. Here they are there at once. data-drawn: ms since navigation began.
+   */
+  complete(svg, width) {
+    this.frames.select("rect").interrupt().attr("width", (d) => (d.x1 - d.x0) * width);
+    this.frames.select(".d3-flame-graph-label").interrupt().text((d) => d.data.name);
+    requestAnimationFrame(() => requestAnimationFrame(() => {
+      svg.dataset.drawn = Math.round(performance.now());
+    }));
   }
 
   zoom(node, focus = false) {

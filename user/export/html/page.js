@@ -32,7 +32,7 @@ const TITLE_HELP = {
   promoted: "Copied from the minor to the major heap",
   survivors: "Lived through so many major collection cycles, dead since or not",
 };
-const state = { metric: "allocated", unit: "words", domain: null, search: "" };
+const state = { metric: METRICS.find((m) => m.startsWith(data.metric)) || "allocated", unit: "words", domain: null, search: "" };
 
 function format(words) {
   return state.unit === "bytes" ? estimate.bytes(words) : `${estimate.words(words)}`;
@@ -51,15 +51,15 @@ function label(node) {
 }
 
 function figureOf(metric, node) {
-  const { words, blocks, variance } = tables.totals[metric];
-  const [low, high] = estimate.interval(words[node], variance[node], data.rate);
+  const { words, blocks, variance } = tables.amount(metric, node);
+  const [low, high] = estimate.interval(words, variance, data.rate);
   const span = document.createElement("span");
 
   span.className = metric === state.metric ? "now" : "";
   span.dataset.metric = metric;
-  span.append(`${TITLES[metric]} `, Object.assign(document.createElement("b"), { textContent: figure(words[node]) }));
-  span.append(` (${format(low)} – ${format(high)}), ${estimate.words(blocks[node])} blocks`);
-  if (metric === state.metric) span.append(`, ${estimate.percent(words[node], words[0])}`);
+  span.append(`${TITLES[metric]} `, Object.assign(document.createElement("b"), { textContent: figure(words) }));
+  span.append(` (${format(low)} – ${format(high)}), ${estimate.words(blocks)} blocks`);
+  if (metric === state.metric) span.append(`, ${estimate.percent(words, tables.wholes[metric].words)}`);
   return span;
 }
 
@@ -89,7 +89,7 @@ function zoomed() {
 
 function drawGraph() {
   const found = state.search ? tables.search(state.search, state.metric) : null;
-  const whole = tables.totals[state.metric].words[0];
+  const whole = tables.wholes[state.metric].words;
 
   graph.draw(state.metric, graph.root, found);
   $("found").textContent = found
@@ -133,11 +133,11 @@ function radios(fieldset, name, options, onChange) {
 }
 
 function domains() {
-  const whole = tables.totals.allocated.words[0];
+  const whole = tables.wholes.allocated.words;
 
   $("domain").append(new Option("all", ""));
   for (const d of tables.domains) {
-    const words = tables.sum(tables.cells.allocated.words, d)[0];
+    const words = tables.whole(tables.cells.allocated.words, d);
     $("domain").append(new Option(`${d < 0 ? "others" : d} (${estimate.percent(words, whole)})`, d));
   }
   $("domain").addEventListener("change", (e) => {

@@ -56,7 +56,7 @@ export function showSites(table, rest, view, onPick) {
   const { tables, metric } = view;
   const sites = tables.sites(metric);
   const sums = Object.fromEntries(METRICS.map((m) => [m, tables.siteSums(m)]));
-  const whole = tables.totals[metric].words[0];
+  const whole = tables.wholes[metric].words;
   const body = document.createElement("tbody");
   const thead = document.createElement("thead");
 

@@ -9,6 +9,8 @@
 
 export const METRICS = ["allocated", "live", "promoted", "survivors"];
 
+const AMOUNTS = ["words", "blocks", "variance"];
+
 /* What would move the cursor, turn the text round or hide it; names come from anywhere. */
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 const NAME_MAX = 300;
@@ -95,14 +97,38 @@ export class Tables {
     }
   }
 
-  /* Sums for one domain, or for all (null): this.totals[metric].words[node] and so on. */
+  /*
+   * Sums for one domain, or for all (null): this.totals[metric].words[node] and so on. Each
+   * array is made when it is first asked for: there are millions of nodes, and the first
+   * picture needs one array of twelve.
+   */
   select(domain) {
     this.domain = domain;
     this.totals = {};
+    this.wholes = {};
     for (const m of METRICS) {
+      const cells = this.cells[m];
       this.totals[m] = {};
-      for (const what of ["words", "blocks", "variance"]) this.totals[m][what] = this.sum(this.cells[m][what], domain);
+      this.wholes[m] = {};
+      for (const what of AMOUNTS) {
+        let total = null;
+        Object.defineProperty(this.totals[m], what, { get: () => (total = total || this.sum(cells[what], domain)) });
+        this.wholes[m][what] = this.whole(cells[what], domain);
+      }
     }
+  }
+
+  /* { words, blocks, variance } of a node. */
+  amount(metric, node) {
+    if (node === 0) return this.wholes[metric];
+    return Object.fromEntries(AMOUNTS.map((what) => [what, this.totals[metric][what][node]]));
+  }
+
+  whole(values, domain) {
+    let sum = 0;
+
+    for (let i = 0; i < values.length; i++) if (domain === null || this.cellDomain[i] === domain) sum += values[i];
+    return sum;
   }
 
   sum(values, domain) {

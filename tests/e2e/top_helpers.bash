@@ -1,0 +1,118 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# heapsonde top in a real terminal, that of a tmux of the test's own, besides helpers.bash.
+#
+# in:   HEAPSONDE; helpers.bash
+# out:  functions
+
+# Tests use what the functions set, and the other way round, each in its own subshell.
+# shellcheck disable=SC2034,SC2154
+
+# tm ARG…: tmux, the test's own server.
+tm() {
+  tmux -L "heapsonde-test-$BATS_ROOT_PID-$BATS_TEST_NUMBER" -f /dev/null "$@"
+}
+
+# start_top NAME OPTION…: heapsonde top in a terminal of 80 × 24, or $size ("100 30"), in the
+# environment $environment ("NO_COLOR=1"); top_pid is its PID. What was before it on the screen, the
+# line "before NAME", and the terminal's settings are remembered for left_well.
+start_top() {
+  local name=$1 cols rows
+  shift
+  read -r cols rows <<<"${size:-80 24}"
+  # shellcheck disable=SC2086  # words
+  {
+    echo "echo before $name"
+    echo "stty -a >$name.stty"
+    printf '%q ' env LC_ALL=C.UTF-8 ${environment-} "$HEAPSONDE" top "$@"
+    echo "2>$name.err"
+    echo "echo \$? >$name.status"
+    echo "stty -a >$name.stty2"
+    echo ": >$name.done"
+  } >"$name.sh"
+  tm new-session -d -s "$name" -x "$cols" -y "$rows" "exec bash --noprofile --norc" 3>&- || return
+  children+=("$(tm display-message -p '#{pid}')")
+  tm send-keys -t "$name" ". ./$name.sh" Enter
+  screen=$name
+  wait_until "$name to begin" in_full_screen_or_done "$name" || return
+  top_pid=$(pgrep -P "$(pane "$name" pane_pid)" || true)
+}
+
+# pane NAME VARIABLE: of tmux.
+pane() {
+  tm display-message -p -t "$1" "#{$2}"
+}
+
+in_full_screen_or_done() {
+  [[ -e $1.done || $(pane "$1" alternate_on) == 1 ]]
+}
+
+# shot: what is on the screen.
+shot() {
+  tm capture-pane -p -t "$screen"
+}
+
+screen_has() {
+  shot | grep -Eq -- "$1"
+}
+
+screen_lacks() {
+  ! screen_has "$1"
+}
+
+# shows PATTERN: the screen has a line like it, by and by.
+shows() {
+  wait_until "the screen to show $1" screen_has "$1" && return
+  shot
+  return 1
+}
+
+# hides PATTERN: it has none, by and by.
+hides() {
+  wait_until "the screen to show no $1" screen_lacks "$1" && return
+  shot
+  return 1
+}
+
+# press KEY…: as tmux names keys.
+press() {
+  tm send-keys -t "$screen" "$@"
+}
+
+# left_well NAME STATUS: top has ended with this status, and the terminal is as it was.
+left_well() {
+  local name=$1
+  wait_until "$name to end" test -e "$name.done" || return
+  if [[ $(<"$name.status") != "$2" ]]; then
+    cat "$name.err"
+    fail "$name ended with status $(<"$name.status"), not $2"
+    return
+  fi
+  diff "$name.stty" "$name.stty2" || return
+  [[ $(pane "$name" alternate_on) == 0 && $(pane "$name" cursor_flag) == 1 ]] ||
+    fail "the terminal is still in full screen, or without its cursor" || return
+  [[ $(pane "$name" keypad_flag)$(pane "$name" keypad_cursor_flag) == 00 ]] ||
+    fail "the keypad is still as top wants it" || return
+  tm capture-pane -p -t "$name" | grep -qx "before $name" || fail "what was on the screen has gone"
+}
+
+# column TITLE ROW: what a table on stdin has in the column of this title, in the first row that
+# contains ROW; columns are aligned to the right.
+column() {
+  # Awk may count bytes.
+  sed 's/±/~/g' | awk -v title="$1" -v row="$2" '
+    !end && (at = index($0, title)) && /SHARE/ { end = at + length(title) - 1; next }
+    end && index($0, row) {
+      text = substr($0, 1, end)
+      sub(/.* /, "", text)
+      print text
+      exit
+    }'
+}
+
+# within VALUE LOW HIGH: a number, perhaps with %, is between the two.
+within() {
+  awk -v v="${1%\%}" -v low="$2" -v high="$3" 'BEGIN { exit !(v ~ /^[0-9.]+$/ && v + 0 >= low && v + 0 <= high) }' ||
+    fail "$1 is not between $2 and $3"
+}
