@@ -37,6 +37,12 @@ static const char *const per_texts[] = {
 	[PER_WORD] = "words per 1000 words that the program allocated",
 };
 
+static const char *const row_heads[] = {
+	[ROWS_BY_SITE] = "ALLOCATION SITE", [ROWS_BY_STACK] = "STACK",
+	[ROWS_BY_FUNCTION] = "FUNCTION",    [ROWS_BY_DOMAIN] = "DOMAIN",
+	[ROWS_BY_SOURCE] = "SOURCE",        [ROWS_BY_SIZE] = "SIZE",
+};
+
 static int choose_exposure(struct view *v, struct hs_error *err)
 {
 	bool is_level = v->o->metric == ROWS_LIVE || v->o->metric == ROWS_SURVIVORS;
@@ -81,7 +87,7 @@ static void print_columns(const struct view *v)
 	show__cell("B-A", 9);
 	show__cell("B/A", 7);
 	show__cell("P", 8);
-	printf("  %s", rows__by_name(v->o->by));
+	printf("  %s", row_heads[v->o->by]);
 	show__style(STYLE_PLAIN);
 	putchar('\n');
 }
