@@ -112,3 +112,16 @@ looks_right() {
   ((status == 1))
   [[ $output == "heapsonde: cannot write "* ]]
 }
+
+@test "timeline --html begins with the timeline, and refuses what makes no sense" {
+  capture run -r 2^-4 -- lifetimes 3000
+  "$HEAPSONDE" timeline run.hsd --html -o timeline.html
+  "$BROWSER" opens.js timeline.html >opened
+  grep -q ' timeline-section$' opened
+  run "$HEAPSONDE" timeline run.hsd --html -o timeline.html
+  ((status == 1))
+  run "$HEAPSONDE" timeline run.hsd --html --json
+  ((status == 2))
+  run "$HEAPSONDE" timeline run.hsd -o table.txt
+  ((status == 2))
+}

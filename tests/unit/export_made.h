@@ -21,7 +21,7 @@
  *	1  caml_main; A;b "c"\ 12 (inlined: Stdlib__List.map)
  *	2  caml_main; (no name)
  */
-enum { SLOT_MAIN = 0x401000, SLOT_HARD = 0x7f0000001002, SLOT_EMPTY = 0x500000 };
+enum { SLOT_MAIN = 0x401000, SLOT_HARD = 0x7f0000001002, SLOT_EMPTY = 0x1000 };
 
 static inline void made__names(struct symbolizer *s)
 {

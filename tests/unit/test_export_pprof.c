@@ -162,7 +162,7 @@ static void has_locations(void **state)
 	assert_int_equal(p->sample[3]->location_id[0], p->sample[2]->location_id[0]);
 	l = location(p, p->sample[4]->location_id[0]);
 	expect_line(p, l, 0, "(unknown)", "x.ml", 1);
-	/* Just behind the executable's mapping. */
+	/* Below all mappings. */
 	assert_int_equal(l->mapping_id, 0);
 	assert_int_equal(p->sample[4]->location_id[1], p->sample[2]->location_id[1]);
 	free_profile(p);

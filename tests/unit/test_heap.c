@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The sampled heap: the fate of each block, ages in major cycles told domain by domain, times
- * that are left out, what a damaged or cut capture may say, size classes, words over time.
+ * that are left out, what a damaged or cut capture may say, words over time.
  */
 #include "tests/unit/records_make.h"
 
@@ -346,26 +346,6 @@ static void many_domains_share_a_cell(void **state)
 	assert_true(total()->allocated.words == 3 * (HEAP_DOMAINS_MAX + 100));
 }
 
-static void size_classes_meet(void **state)
-{
-	uint64_t low, high, next = 0;
-	int n = 0;
-
-	(void)state;
-	for (int c = 0; c < HEAP_SIZE_CLASSES; c++, n++) {
-		heap__size_class_range((uint8_t)c, &low, &high);
-		assert_int_equal(low, next);
-		assert_true(high >= low);
-		assert_int_equal(heap__size_class(low), c);
-		assert_int_equal(heap__size_class(high), c);
-		if (high == UINT64_MAX)
-			break;
-		next = high + 1;
-	}
-	assert_true(high == UINT64_MAX);
-	assert_int_equal(heap__size_class(INT64_MAX), heap__size_class(1ull << 62) + 1);
-}
-
 /* Sums of fractions come out as nothing when all has died. */
 static void lives_on_nothing(void **state)
 {
@@ -398,7 +378,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(leaves_out_what_is_not_asked_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(keeps_words_over_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(many_domains_share_a_cell, setup, teardown),
-		cmocka_unit_test_setup_teardown(size_classes_meet, setup, teardown),
 		cmocka_unit_test_setup_teardown(lives_on_nothing, setup, teardown),
 	};
 

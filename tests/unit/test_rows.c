@@ -250,6 +250,27 @@ static void names_what_is_not_known(void **state)
 	expect_by(ROWS_BY_FUNCTION, ROWS_ALLOC, NULL, "caml_main=8 | ?=6 | (stack lost)=1");
 }
 
+/* The rows by size. */
+static void size_classes_meet(void **state)
+{
+	uint64_t low, high, next = 0;
+	int n = 0;
+
+	(void)state;
+	for (int c = 0; c < HEAP_SIZE_CLASSES; c++, n++) {
+		heap__size_class_range((uint8_t)c, &low, &high);
+		assert_int_equal(low, next);
+		assert_true(high >= low);
+		assert_int_equal(heap__size_class(low), c);
+		assert_int_equal(heap__size_class(high), c);
+		if (high == UINT64_MAX)
+			break;
+		next = high + 1;
+	}
+	assert_true(high == UINT64_MAX);
+	assert_int_equal(heap__size_class(INT64_MAX), heap__size_class(1ull << 62) + 1);
+}
+
 static void knows_its_words(void **state)
 {
 	enum rows_metric metric;
@@ -281,6 +302,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(filters, setup, teardown),
 		cmocka_unit_test_setup_teardown(sorts_equals_by_label, setup, teardown),
 		cmocka_unit_test_setup_teardown(names_what_is_not_known, setup, teardown),
+		cmocka_unit_test(size_classes_meet),
 		cmocka_unit_test(knows_its_words),
 	};
 

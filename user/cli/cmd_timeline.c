@@ -7,7 +7,7 @@
 #include "user/cli/cli.h"
 #include "user/cli/output_file.h"
 #include "user/cli/report_args.h"
-#include "user/export/export.h"
+#include "user/export/html.h"
 
 static const struct argp_option options[] = {
 	{ "steps", REPORT_STEPS, "N", 0,
@@ -25,7 +25,6 @@ static const struct argp_option options[] = {
 static int write_html(const struct report_args *args, const struct recording *rec,
 		      struct hs_error *err)
 {
-	const struct export_options options = { .metric = ROWS_LIVE, .input = args->captures[0] };
 	struct output_file file;
 	FILE *f = NULL;
 	int ret = output_file__open(&file, args->output,
@@ -33,7 +32,7 @@ static int write_html(const struct report_args *args, const struct recording *re
 
 	if (!ret) {
 		f = output_file__take_stream(&file, err);
-		ret = f ? export_html.write(f, &rec->replay, &options, err) : -ENOMEM;
+		ret = f ? html__timeline(f, &rec->replay, args->captures[0], err) : -ENOMEM;
 	}
 	errno = 0;
 	if (f && !ret && (fflush(f) || ferror(f)))

@@ -68,7 +68,6 @@ static int put_timeline(FILE *f, const struct replay *r)
 /* What the capture says of itself. */
 static int put_about(FILE *f, const struct replay *r, const struct html_options *o)
 {
-	uint32_t survived = r->heap_options ? r->heap_options->survived : 0;
 	int ret;
 
 	fprintf(f, "{\"version\":1,\"view\":\"%s\",\"metric\":\"%s\",\"input\":",
@@ -82,7 +81,7 @@ static int put_about(FILE *f, const struct replay *r, const struct html_options 
 		ret = put_member(f, "lost", r->lost);
 	fprintf(f, ",\"is_cut\":%s,\"events\":%llu,\"cycles\":%llu,\"survived\":%u",
 		r->is_cut ? "true" : "false", (unsigned long long)r->n_events,
-		(unsigned long long)heap__cycles(r->heap), survived ? survived : 1);
+		(unsigned long long)heap__cycles(r->heap), heap__survived(r->heap));
 	put_number(f, "rate", heap__rate(r->heap), 17);
 	put_number(f, "first_s", after_header(r, heap__first_ns(r->heap)), 9);
 	put_number(f, "last_s", after_header(r, heap__last_ns(r->heap)), 9);

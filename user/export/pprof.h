@@ -23,8 +23,7 @@
 
 /* Where a file is in the address space of the process. */
 struct pprof_mapping {
-	uint64_t start; /* inclusive */
-	uint64_t end;   /* exclusive; 0: not known, the mapping has everything */
+	uint64_t start; /* address */
 	uint64_t id;    /* from 1 */
 };
 

@@ -35,7 +35,7 @@ static void add(struct pprof *p, const json_t *object, const char *file)
 
 	to->id = mapping.id = p->n_mappings + 1;
 	to->start = mapping.memory_start = address_of(object, "start");
-	to->end = mapping.memory_limit = address_of(object, "end");
+	mapping.memory_limit = address_of(object, "end");
 	mapping.file_offset = address_of(object, "offset");
 	mapping.filename = pprof__string(p, file);
 	mapping.build_id = pprof__string(p, string_of(object, "build_id"));

@@ -134,7 +134,11 @@ static uint64_t function_id(struct pprof *p, const char *name, const char *file)
 	return f.id;
 }
 
-/* The mapping that has the address, 0: none. */
+/*
+ * The mapping that a frame's address belongs to, 0: none. It is the address of a frame
+ * descriptor, which is in its file's data. The header tells where code is mapped; the data
+ * of the same file follow it.
+ */
 static uint64_t mapping_of(const struct pprof *p, uint64_t address)
 {
 	size_t low = 0, high = p->n_mappings;
@@ -148,11 +152,7 @@ static uint64_t mapping_of(const struct pprof *p, uint64_t address)
 		else
 			high = middle;
 	}
-	if (!low)
-		return 0;
-	const struct pprof_mapping *found = &p->mappings[low - 1];
-
-	return !found->end || address < found->end ? found->id : 0;
+	return low ? p->mappings[low - 1].id : 0;
 }
 
 static void write_location(struct pprof *p, Perftools__Profiles__Location *l,

@@ -350,6 +350,11 @@ const struct timeline *heap__timeline(const struct heap *h)
 	return h->timeline;
 }
 
+uint32_t heap__survived(const struct heap *h)
+{
+	return h->options.survived;
+}
+
 double heap__rate(const struct heap *h)
 {
 	return h->rate;

@@ -124,6 +124,9 @@ uint64_t heap__last_ns(const struct heap *h);
 /* NULL unless wanted; owned by h. */
 const struct timeline *heap__timeline(const struct heap *h);
 
+/* Major cycles that survivors have lived through: options.survived, at least 1. */
+uint32_t heap__survived(const struct heap *h);
+
 /* λ that the last allocation was sampled at, for the interval of what was never seen. */
 double heap__rate(const struct heap *h);
 
