@@ -90,11 +90,15 @@ left_well() {
     return
   fi
   diff "$name.stty" "$name.stty2" || return
-  [[ $(pane "$name" alternate_on) == 0 && $(pane "$name" cursor_flag) == 1 ]] ||
-    fail "the terminal is still in full screen, or without its cursor" || return
-  [[ $(pane "$name" keypad_flag)$(pane "$name" keypad_cursor_flag) == 00 ]] ||
-    fail "the keypad is still as top wants it" || return
+  # tmux reads what was written last by and by.
+  wait_until "the terminal of $name to be as before" is_restored "$name" || return
   tm capture-pane -p -t "$name" | grep -qx "before $name" || fail "what was on the screen has gone"
+}
+
+# is_restored NAME: not in full screen, with its cursor, the keypad as usual.
+is_restored() {
+  [[ $(tm display-message -p -t "$1" \
+    '#{alternate_on} #{cursor_flag} #{keypad_flag} #{keypad_cursor_flag}') == '0 1 0 0' ]]
 }
 
 # column TITLE ROW: what a table on stdin has in the column of this title, in the first row that

@@ -318,6 +318,25 @@ static void test_domains(void **state)
 	union record r;
 
 	(void)state;
+	/* One that allocates is there, also before it has told counters. */
+	for (int i = 0; i < 2; i++) {
+		make__alloc(&r, 1, 0);
+		r.h.domain = 99;
+		event = make__event(&r);
+		assert_int_equal(facts.base.ops->event(&facts.base, &event, NULL), 0);
+	}
+	assert_int_equal(facts.n_alive, 1);
+	tell_counters(99, 100, 5000, 50);
+	assert_int_equal(facts.counts.minor_words, 0);
+	tell_counters(99, 101, 5007, 51);
+	assert_int_equal(facts.counts.minor_words, 7);
+	assert_int_equal(facts.counts.minor_collections, 1);
+	make__domain(&r, HS_REC_DOMAIN_TERMINATE);
+	r.h.domain = 99;
+	event = make__event(&r);
+	assert_int_equal(facts.base.ops->event(&facts.base, &event, NULL), 0);
+	facts__deinit(&facts);
+	facts__init(&facts);
 	make__domain(&r, HS_REC_DOMAIN_SPAWN);
 	event = make__event(&r);
 	assert_int_equal(facts.base.ops->event(&facts.base, &event, NULL), 0);

@@ -11,7 +11,8 @@
 #include <uthash.h>
 
 struct facts_domain {
-	uint32_t id; /* key */
+	uint32_t id;     /* key */
+	bool has_counts; /* last and the offsets are set */
 	struct hs_counts last;
 	/* What its own counts of collections have to be increased by to be the
 	 * process's, in which it has not lived from the beginning. */
@@ -34,8 +35,8 @@ bool facts__knows_domain(const struct facts *f, uint32_t domain)
 	return find(f, domain);
 }
 
-/* A domain that is heard of for the first time, with these counts; NULL: no room. */
-static struct facts_domain *add(struct facts *f, uint32_t id, const struct hs_counts *now)
+/* A domain that is heard of for the first time; NULL: no room. */
+static struct facts_domain *add(struct facts *f, uint32_t id)
 {
 	struct facts_domain *d;
 
@@ -46,9 +47,6 @@ static struct facts_domain *add(struct facts *f, uint32_t id, const struct hs_co
 	if (!d)
 		return NULL;
 	d->id = id;
-	d->last = *now;
-	d->minor_offset = (int64_t)(f->counts.minor_collections - now->minor_collections);
-	d->major_offset = (int64_t)(f->counts.major_collections - now->major_collections);
 	HASH_ADD(hh, f->domains, id, sizeof(d->id), d);
 	if (!d->hh.tbl) {
 		free(d);
@@ -56,6 +54,15 @@ static struct facts_domain *add(struct facts *f, uint32_t id, const struct hs_co
 	}
 	f->n_alive++;
 	return d;
+}
+
+/* What was before the first counters is not ours to count. */
+static void begin_counts(const struct facts *f, struct facts_domain *d, const struct hs_counts *now)
+{
+	d->has_counts = true;
+	d->last = *now;
+	d->minor_offset = (int64_t)(f->counts.minor_collections - now->minor_collections);
+	d->major_offset = (int64_t)(f->counts.major_collections - now->major_collections);
 }
 
 /* Counters only grow; a record that comes late adds nothing. */
@@ -78,9 +85,11 @@ static void see_counts(struct facts *f, uint32_t id, const struct hs_counts *now
 	uint64_t promoted;
 
 	if (!d)
-		d = add(f, id, now);
+		d = add(f, id);
 	if (!d)
 		return;
+	if (!d->has_counts)
+		begin_counts(f, d, now);
 	promoted = grown(now->promoted_words, d->last.promoted_words);
 	f->counts.minor_words += grown(now->minor_words, d->last.minor_words);
 	f->counts.promoted_words += promoted;
@@ -231,6 +240,8 @@ static int on_event(struct sink *s, const struct hs_event *event, const struct s
 	case HS_REC_ALLOC:
 		f->n_blocks++;
 		f->n_samples += event->alloc->n_samples;
+		if (!find(f, event->h->domain) && f->n_alive < FACTS_DOMAINS_MAX)
+			add(f, event->h->domain);
 		break;
 	case HS_REC_DOMAIN_SPAWN:
 	case HS_REC_EXIT:
