@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "user/cli/cli.h"
+#include "user/common/units.h"
 
 static void parses_rates(void **state)
 {
@@ -118,12 +119,12 @@ static void shows_rates(void **state)
 		{ 1e-6, "1e-06" },
 		{ 0, "0" },
 	};
-	char text[CLI_RATE_CHARS];
+	char text[UNITS_RATE_CHARS];
 	double back;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		cli__format_rate(cases[i].rate, text);
+		units__rate(cases[i].rate, text);
 		assert_string_equal(text, cases[i].text);
 		if (cases[i].rate > 0) {
 			assert_int_equal(cli__parse_rate(text, &back), 0);

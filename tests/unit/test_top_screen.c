@@ -10,6 +10,7 @@
 
 #include "user/top/columns.h"
 #include "user/top/screen.h"
+#include "user/common/units.h"
 
 static const char *value(enum figure f, double v)
 {
@@ -61,9 +62,9 @@ static void test_rate(void **state)
 	char text[32];
 
 	(void)state;
-	assert_string_equal(screen__rate(0x1p-20, text, sizeof(text)), "2^-20");
-	assert_string_equal(screen__rate(1, text, sizeof(text)), "1");
-	assert_string_equal(screen__rate(0.001, text, sizeof(text)), "0.001");
+	assert_string_equal(units__rate(0x1p-20, text), "2^-20");
+	assert_string_equal(units__rate(1, text), "1");
+	assert_string_equal(units__rate(0.001, text), "0.001");
 }
 
 /* The widest that there are. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See attach_notes.h. */
 #include "user/cli/attach_notes.h"
+#include "user/common/units.h"
 
 #include <stdlib.h>
 
@@ -28,13 +29,13 @@ void attach_notes__target(const struct target *t, const struct kernel_features *
 
 void attach_notes__attached(const struct attach_options *a, uint64_t took_ns)
 {
-	char rate[CLI_RATE_CHARS];
+	char rate[UNITS_RATE_CHARS];
 
 	if (a->counters_only) {
 		say__detail("GC probes attached in %.1f ms", (double)took_ns / 1e6);
 		return;
 	}
-	cli__format_rate(a->tier.rate, rate);
+	units__rate(a->tier.rate, rate);
 	say__detail("attached in %.1f ms: rate %s (probe alloc_%u), %u frames a stack",
 		    (double)took_ns / 1e6, rate, a->tier.tier, a->stack_depth);
 	say__detail("kernel memory: ring buffer of %u bytes, up to %u blocks, %u stacks",

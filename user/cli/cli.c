@@ -259,16 +259,6 @@ int cli__parse_positive(const char *text, int max, int *out)
 
 /* ---- printing ---- */
 
-void cli__format_rate(double rate, char text[CLI_RATE_CHARS])
-{
-	int exponent;
-
-	if (rate > 0 && rate < 1 && frexp(rate, &exponent) == 0.5)
-		snprintf(text, CLI_RATE_CHARS, "2^%d", exponent - 1);
-	else
-		snprintf(text, CLI_RATE_CHARS, "%.6g", rate);
-}
-
 void cli__format_user(uid_t uid, char *text, size_t size)
 {
 	const struct passwd *pw = getpwuid(uid);

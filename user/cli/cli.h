@@ -118,10 +118,6 @@ int cli__parse_seconds(const char *text, double *out);
 /* A decimal integer, 1 <= value <= max. */
 int cli__parse_positive(const char *text, int max, int *out);
 
-/* A rate as people write it: "2^-20" for a power of two, else six digits. */
-#define CLI_RATE_CHARS 32
-void cli__format_rate(double rate, char text[CLI_RATE_CHARS]);
-
 /* A user's name, or the number if it has none. */
 void cli__format_user(uid_t uid, char *text, size_t size);
 

@@ -15,7 +15,7 @@
 #include "user/cli/common_args.h"
 #include "user/cli/output_file.h"
 #include "user/cli/profile_args.h"
-#include "user/cli/start_request.h"
+#include "user/client/start_request.h"
 #include "user/client/client.h"
 #include "user/wire/wire.h"
 

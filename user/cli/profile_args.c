@@ -23,7 +23,8 @@ enum {
 
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "What to sample:", PROFILE_ARGS_SAMPLE },
-	{ "rate", 'r', "RATE", 0, "Samples per word, as 2^-13 or 0.00037 (default 2^-20)",
+	{ "rate", 'r', "RATE", 0,
+	  "Samples per word, as 2^-13 or 0.00037 (default 2^-20; top goes by the program)",
 	  PROFILE_ARGS_SAMPLE },
 	{ "interval", OPT_INTERVAL, "BYTES", 0,
 	  "Bytes per sample on average, as 512k, instead of a rate", PROFILE_ARGS_SAMPLE },

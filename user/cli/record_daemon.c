@@ -15,7 +15,7 @@
 #include "user/cli/cli.h"
 #include "user/cli/output_file.h"
 #include "user/cli/record_notes.h"
-#include "user/cli/start_request.h"
+#include "user/client/start_request.h"
 #include "user/client/client.h"
 #include "user/common/say.h"
 

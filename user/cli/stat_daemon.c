@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "user/cli/cli.h"
-#include "user/cli/start_request.h"
+#include "user/client/start_request.h"
 #include "user/cli/stat.h"
 #include "user/cli/status.h"
 #include "user/client/client.h"

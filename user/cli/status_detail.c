@@ -41,10 +41,10 @@ void status__user(const json_t *profile, char *text, size_t size)
 void status__rate(const json_t *object, char *text, size_t size)
 {
 	double rate = json_number_value(json_object_get(object, "rate"));
-	char number[CLI_RATE_CHARS] = "-";
+	char number[UNITS_RATE_CHARS] = "-";
 
 	if (rate > 0 && !json_is_true(json_object_get(object, "counters_only")))
-		cli__format_rate(rate, number);
+		units__rate(rate, number);
 	snprintf(text, size, "%s", number);
 }
 

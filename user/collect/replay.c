@@ -183,6 +183,9 @@ static int read_all(struct replay *r, FILE *f, struct hs_error *err)
 		return out_of_memory(r, err);
 	if (ret && detail.text[0])
 		return hs_error__set(err, ret, "%s: %s", r->path, detail.text);
+	if (ret == -EBADMSG)
+		return hs_error__set(err, ret, "%s: the capture is damaged: records without a rate",
+				     r->path);
 	if (ret)
 		return hs_error__set(err, ret, "cannot write the output: %s", strerror(-ret));
 	if (r->heap)

@@ -2,6 +2,7 @@
 /* Amounts as people read them; see units.h. */
 #include "user/common/units.h"
 
+#include <math.h>
 #include <stdio.h>
 
 const char *units__words(double words, char *text, size_t size)
@@ -17,5 +18,16 @@ const char *units__words(double words, char *text, size_t size)
 	}
 	snprintf(text, size, unit ? "%.*f%c" : "%.*f", !unit || words >= 99.95 ? 0 : 1, words,
 		 units[unit]);
+	return text;
+}
+
+const char *units__rate(double rate, char text[UNITS_RATE_CHARS])
+{
+	int exponent;
+
+	if (rate > 0 && rate < 1 && frexp(rate, &exponent) == 0.5)
+		snprintf(text, UNITS_RATE_CHARS, "2^%d", exponent - 1);
+	else
+		snprintf(text, UNITS_RATE_CHARS, "%.6g", rate);
 	return text;
 }

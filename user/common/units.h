@@ -13,4 +13,8 @@
 /* Words, in thousands: "317", "1.2M"; less than none is "0". Returns text. */
 const char *units__words(double words, char *text, size_t size);
 
+/* A rate, samples per word: "2^-20" for a power of two, else six digits. Returns text. */
+#define UNITS_RATE_CHARS 32
+const char *units__rate(double rate, char text[UNITS_RATE_CHARS]);
+
 #endif /* HEAPSONDE_UNITS_H */

@@ -11,6 +11,7 @@
 #include "user/common/say.h"
 #include "user/report/show.h"
 #include "user/report/recording.h"
+#include "user/common/units.h"
 
 /* The beginning in UTC, "2026-11-30T09:40:12Z"; "" if the capture does not say. */
 static const char *format_begin(const struct recording *rec, char *text, size_t size)
@@ -31,10 +32,10 @@ static const char *format_begin(const struct recording *rec, char *text, size_t 
 
 static void format_rates(const struct recording *rec, char *text, size_t size)
 {
-	char low[CLI_RATE_CHARS], high[CLI_RATE_CHARS];
+	char low[UNITS_RATE_CHARS], high[UNITS_RATE_CHARS];
 
-	cli__format_rate(rec->rate_low, low);
-	cli__format_rate(rec->rate_high, high);
+	units__rate(rec->rate_low, low);
+	units__rate(rec->rate_high, high);
 	if (rec->rate_low == rec->rate_high)
 		snprintf(text, size, "%s", low);
 	else
@@ -82,7 +83,7 @@ void recording__print_notes(const struct recording *rec)
 
 void recording__print_head(const struct recording *rec, const char *name)
 {
-	char begin[40], rates[2 * CLI_RATE_CHARS + 8], seconds[SHOW_CHARS];
+	char begin[40], rates[2 * UNITS_RATE_CHARS + 8], seconds[SHOW_CHARS];
 
 	printf("# %s%s", name,
 	       rec->command ? rec->command

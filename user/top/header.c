@@ -12,17 +12,6 @@
 
 #define NUMBER_BYTES 32
 
-const char *screen__rate(double rate, char *text, size_t size)
-{
-	int exponent;
-
-	if (frexp(rate, &exponent) == 0.5 && exponent < 1)
-		snprintf(text, size, "2^%d", exponent - 1);
-	else
-		snprintf(text, size, "%.6g", rate);
-	return text;
-}
-
 const char *screen__lost(const struct facts *f, char *text, size_t size)
 {
 	size_t n = 0;
@@ -53,8 +42,7 @@ static void state(const struct screen *s, char *text, size_t size)
 	char rate[NUMBER_BYTES], samples[NUMBER_BYTES];
 
 	snprintf(text, size, "domains %u alive, %u seen  rate %s%s  samples %s  %.0f s", f->n_alive,
-		 f->n_seen, screen__rate(f->rate, rate, sizeof(rate)),
-		 s->is_rate_auto ? " (auto)" : "",
+		 f->n_seen, units__rate(f->rate, rate), s->is_rate_auto ? " (auto)" : "",
 		 units__words((double)f->n_samples, samples, sizeof(samples)), s->seconds);
 }
 

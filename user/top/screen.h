@@ -36,7 +36,4 @@ struct view_bounds screen__bounds(const struct screen *s, int rows);
 /* Draw all of it. */
 void screen__draw(const struct screen *s, struct canvas *canvas);
 
-/* A rate as the other commands write it: "2^-20", or six digits. Returns text. */
-const char *screen__rate(double rate, char *text, size_t size);
-
 #endif /* HEAPSONDE_SCREEN_H */

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "user/cli/start_request.h"
+#include "user/client/start_request.h"
 #include "user/client/client.h"
 #include "user/collect/capture.h"
 #include "user/top/source.h"

@@ -228,11 +228,12 @@ static int compare(const void *left, const void *right, void *ctx)
 
 	if (!ret)
 		ret = descending(a->inclusive.words, b->inclusive.words);
+	/* There may be a hundred thousand stacks with one sample each: no labels for them. */
+	if (!ret && o->by == ROWS_BY_STACK && a->stack && b->stack)
+		return a->stack->id < b->stack->id ? -1 : a->stack->id > b->stack->id;
 	if (!ret)
 		ret = strcmp(rows__label(a, o->by, text_a, sizeof(text_a)),
 			     rows__label(b, o->by, text_b, sizeof(text_b)));
-	if (!ret && a->stack && b->stack)
-		ret = a->stack->id < b->stack->id ? -1 : a->stack->id > b->stack->id;
 	return ret;
 }
 

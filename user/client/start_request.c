@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See start_request.h. */
-#include "user/cli/start_request.h"
+#include "user/client/start_request.h"
 
 static int set_integer(json_t *o, const char *name, uint64_t n)
 {

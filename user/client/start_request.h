@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The request `start` of docs/protocol.md, as `start`, `record` and `stat` make it.
+ * The request `start` of docs/protocol.md, as `start`, `record`, `top` and `stat` make it.
  *
  * In:   what is wished for.
  * Out:  JSON; what the daemon says by default is left out.
