@@ -14,7 +14,6 @@
 #include "user/common/say.h"
 
 #define ROWS_DEFAULT 30
-#define SURVIVED_DEFAULT 2
 #define STEPS_DEFAULT 24
 #define SIGNIFICANCE_DEFAULT 0.01
 
@@ -208,7 +207,7 @@ int report_args__run(struct report_args *args, const struct argp *argp, int n_ca
 	memset(args, 0, sizeof(*args));
 	args->n_wanted = n_captures;
 	args->options.filter = ROWS_FILTER_ALL;
-	args->options.survived = SURVIVED_DEFAULT;
+	args->options.survived = HEAP_SURVIVED_DEFAULT;
 	args->options.significance = SIGNIFICANCE_DEFAULT;
 	return common_args__parse(argp, argc, argv, 0, args) ? CLI_EXIT_USAGE : 0;
 }

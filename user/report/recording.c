@@ -229,7 +229,6 @@ int recording__read(struct recording *rec, const char *path, const struct heap_o
 				     rec->path);
 	learn_header(rec);
 	learn_summary(rec);
-	rec->tells_cycles = rec->tells_cycles || heap__cycles(rec->replay.heap) > 0;
 	if (rec->end_ns < rec->begin_ns)
 		rec->end_ns = rec->begin_ns;
 	return 0;

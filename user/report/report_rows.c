@@ -114,7 +114,7 @@ static int print_age(const struct view *v, const struct tally *t)
 	const struct interval age = ages__mean(&t->ages, heap__cycles(v->rec->replay.heap));
 	char text[SHOW_CHARS] = "-";
 
-	if (!isnan(age.value))
+	if (v->rec->tells_cycles && !isnan(age.value))
 		snprintf(text, sizeof(text), "%.1f", age.value);
 	return show__cell(text, 6);
 }

@@ -100,6 +100,11 @@ void cycle_count__forget(struct cycle_count *c, uint32_t domain)
 	free(d);
 }
 
+bool cycle_count__knows(const struct cycle_count *c, uint32_t domain)
+{
+	return find(c, domain) != NULL;
+}
+
 uint32_t cycle_count__all(const struct cycle_count *c)
 {
 	return c->n;

@@ -35,6 +35,9 @@ void cycle_count__told(struct cycle_count *c, uint32_t domain, uint64_t n_own, b
 /* The domain has terminated. */
 void cycle_count__forget(struct cycle_count *c, uint32_t domain);
 
+/* Has this domain told its count? */
+bool cycle_count__knows(const struct cycle_count *c, uint32_t domain);
+
 /* Cycles that have ended, in all; and as far as a domain has told (in all, if it is not known). */
 uint32_t cycle_count__all(const struct cycle_count *c);
 uint32_t cycle_count__of(const struct cycle_count *c, uint32_t domain);

@@ -27,6 +27,7 @@ struct heap {
 	struct block_table *blocks;
 	struct timeline *timeline;
 	struct cycle_count *cycles;
+	bool tells_cycles;   /* the end of one has been told */
 	struct tally *total; /* as of the last heap__total */
 	uint64_t first_ns;
 	uint64_t last_ns;
@@ -43,7 +44,7 @@ int heap__new(struct heap **out, const struct heap_options *options)
 	if (options)
 		h->options = *options;
 	if (!h->options.survived)
-		h->options.survived = 1;
+		h->options.survived = HEAP_SURVIVED_DEFAULT;
 	err = cell_table__new(&h->cells, &h->options);
 	if (!err)
 		err = block_table__new(&h->blocks, sizeof(struct live_block));
@@ -234,10 +235,23 @@ static void on_end(struct heap *h, const struct hs_event *event)
 	block_table__remove(h->blocks, rec->id);
 }
 
+/*
+ * A domain's count of cycles. Recordings of records version 1 and 2 do not tell when a
+ * cycle ends; what they tell at a domain's end would make all its blocks old at once. So
+ * before the first end of a cycle a count is where to begin, and no more.
+ */
+static void on_count(struct heap *h, const struct hs_event *event, const struct hs_counts *counts)
+{
+	bool is_end = event->type == HS_REC_MAJOR_CYCLE;
+
+	h->tells_cycles |= is_end;
+	if (h->tells_cycles || !cycle_count__knows(h->cycles, event->h->domain))
+		cycle_count__told(h->cycles, event->h->domain, counts->major_collections, is_end);
+}
+
 static void on_domain(struct heap *h, const struct hs_event *event)
 {
-	cycle_count__told(h->cycles, event->h->domain, event->domain->counts.major_collections,
-			  event->type == HS_REC_MAJOR_CYCLE);
+	on_count(h, event, &event->domain->counts);
 	if (event->type == HS_REC_DOMAIN_TERMINATE)
 		cycle_count__forget(h->cycles, event->h->domain);
 }
@@ -269,8 +283,7 @@ int heap__event(struct heap *h, const struct hs_event *event, const struct stack
 		on_end(h, event);
 		return 0;
 	case HS_REC_RATE:
-		cycle_count__told(h->cycles, event->h->domain,
-				  event->rate->counts.major_collections, false);
+		on_count(h, event, &event->rate->counts);
 		return 0;
 	default:
 		on_domain(h, event);

@@ -76,10 +76,13 @@ struct heap_cell {
 	struct tally tally;
 };
 
+/* What is allocated while a cycle marks is marked: only the second end finds it dead. */
+#define HEAP_SURVIVED_DEFAULT 2
+
 struct heap_options {
 	uint64_t since_ns; /* blocks allocated before are left out; CLOCK_MONOTONIC; 0: none */
 	uint64_t until_ns; /* what happens later is left out; 0: nothing */
-	uint32_t survived; /* major cycles, for survivors; 0 counts as 1 */
+	uint32_t survived; /* major cycles, for survivors; 0: HEAP_SURVIVED_DEFAULT */
 	bool want_timeline;
 	bool want_sizes; /* cells are by size class too, for rows by size; else it is 0 */
 	bool sites_only; /* a cell for each allocation site, and no more, so that there are no
