@@ -8,6 +8,7 @@
 
 #include "user/cli/cli.h"
 #include "user/common/units.h"
+#include "user/common/say.h"
 #include "user/report/report.h"
 #include "user/report/show.h"
 
@@ -189,6 +190,10 @@ static void print_people(const struct view *v, bool knows_growth)
 		     "chance\n");
 	else
 		puts("# growth is not known: too few major cycles had ended by the middle\n");
+	if (n_cycles < v->o->survived)
+		say__note("%s: only %llu major cycles ended while it was recorded, so no block can "
+			  "have survived %u; record for longer",
+			  v->rec->path, n_cycles, v->o->survived);
 	show__style(STYLE_STRONG);
 	show__cell("OLDEST", 7);
 	show__cell("LIVE", 8);
