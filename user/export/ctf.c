@@ -329,6 +329,7 @@ static int open_ctf(struct sink **out, FILE *f, const struct export_options *o)
 const struct exporter export_ctf = {
 	.name = "ctf",
 	.about = "trace for memtrace's tools and memtrace-viewer",
+	.suffix = ".ctf",
 	.is_binary = true,
 	.open = open_ctf,
 };

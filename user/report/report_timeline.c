@@ -26,6 +26,20 @@ struct view {
 	size_t n_points;
 };
 
+/* Nothing was sampled: one point, which says how little that means. 0 or -ENOMEM. */
+static int make_empty_point(struct view *v)
+{
+	static const struct amount none;
+
+	v->points = calloc(1, sizeof(*v->points));
+	if (!v->points)
+		return -ENOMEM;
+	v->n_points = 1;
+	v->points->end_s = v->points->length_s = recording__seconds(v->rec);
+	v->points->live = amount__interval(&none, recording__unseen_rate(v->rec));
+	return 0;
+}
+
 /* Join the steps of the heap into at most n_wanted points (0: as many as there are steps),
  * which reach to the end of the recording. 0 or -ENOMEM. */
 static int make_points(struct view *v, size_t n_wanted)
@@ -38,16 +52,20 @@ static int make_points(struct view *v, size_t n_wanted)
 
 	if (n < 0)
 		return -ENOMEM;
+	if (!n) {
+		free(steps);
+		return make_empty_point(v);
+	}
 	/* After the last event nothing changes, until the end. It may be far off if the
 	 * capture is damaged. */
 	n_all = (size_t)n;
-	if (n && end_ns > begin_ns && (end_ns - begin_ns) / step_ns >= n_all)
+	if (end_ns > begin_ns && (end_ns - begin_ns) / step_ns >= n_all)
 		n_all = (end_ns - begin_ns) / step_ns < 4 * TIMELINE_STEPS_MAX
 				? (end_ns - begin_ns) / step_ns + 1
 				: 4 * TIMELINE_STEPS_MAX;
 	if (!n_wanted || n_wanted > n_all)
 		n_wanted = n_all;
-	group = n_all ? (n_all + n_wanted - 1) / n_wanted : 1;
+	group = (n_all + n_wanted - 1) / n_wanted;
 	v->points = calloc(n_wanted + 1, sizeof(*v->points));
 	for (size_t i = 0; v->points && i < n_all; i++) {
 		struct point *p = &v->points[i / group];
@@ -63,8 +81,9 @@ static int make_points(struct view *v, size_t n_wanted)
 		p->length_s += at_ns > from_ns ? (double)(at_ns - from_ns) / 1e9 : 0;
 		p->allocated_words += last.allocated_words;
 		p->promoted_words += last.promoted_words;
-		p->live = amount__interval(
-			&(struct amount){ last.live_words, last.live_variance, 0 }, heap__rate(h));
+		p->live =
+			amount__interval(&(struct amount){ last.live_words, last.live_variance, 0 },
+					 recording__unseen_rate(v->rec));
 		v->n_points = i / group + 1;
 	}
 	free(steps);
@@ -151,7 +170,7 @@ static json_t *document(const struct view *v)
 int report__timeline(const struct recording *rec, const struct report_options *o,
 		     struct hs_error *err)
 {
-	int ret = recording__can_answer(rec, ROWS_LIVE, err);
+	int ret = replay__can_answer(&rec->replay, ROWS_LIVE, err);
 	struct view v = { .rec = rec, .o = o };
 
 	if (ret)

@@ -25,7 +25,7 @@ int pipeline__init(struct pipeline *p, struct symbolizer *symbolizer, struct sin
 	memset(p, 0, sizeof(*p));
 	p->symbolizer = symbolizer;
 	p->sink = sink;
-	p->rate = rate;
+	p->rate = p->lowest_rate = rate;
 	err = stack_table__new(&p->stacks, symbolizer);
 	if (!err)
 		err = thread_table__new(&p->threads);
@@ -83,6 +83,8 @@ static int learn_rate(struct pipeline *p, const struct hs_rec_rate *rec)
 		}
 	}
 	r->rate = decode__rate(rec);
+	if (r->rate < p->lowest_rate)
+		p->lowest_rate = r->rate;
 	return 0;
 }
 
@@ -184,7 +186,7 @@ int pipeline__json(void *ctx, json_t *object)
 		rate = json_number_value(json_object_get(object, "rate"));
 		if (!(rate > 0 && rate <= 1))
 			return -EBADMSG;
-		p->rate = rate;
+		p->rate = p->lowest_rate = rate;
 	}
 	return p->sink->ops->json(p->sink, object);
 }
