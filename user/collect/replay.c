@@ -136,9 +136,15 @@ static int on_event(void *ctx, const struct hs_event *event)
 
 /* ---- reading ---- */
 
+/* In messages. */
+static const char *name_of(const struct replay *r)
+{
+	return strcmp(r->path, "-") ? r->path : "standard input";
+}
+
 static int out_of_memory(const struct replay *r, struct hs_error *err)
 {
-	return hs_error__set(err, -ENOMEM, "%s: out of memory", r->path);
+	return hs_error__set(err, -ENOMEM, "%s: out of memory", name_of(r));
 }
 
 static uint64_t size_of(int fd)
@@ -191,10 +197,10 @@ static int read_all(struct replay *r, int fd, struct hs_error *err)
 	if (ret == -ENOMEM)
 		return out_of_memory(r, err);
 	if (ret && detail.text[0])
-		return hs_error__set(err, ret, "%s: %s", r->path, detail.text);
+		return hs_error__set(err, ret, "%s: %s", name_of(r), detail.text);
 	if (ret == -EBADMSG)
 		return hs_error__set(err, ret, "%s: the capture is damaged: records without a rate",
-				     r->path);
+				     name_of(r));
 	if (ret)
 		return hs_error__set(err, ret, "cannot write the output: %s", strerror(-ret));
 	if (r->heap)
@@ -208,7 +214,7 @@ int replay__run(struct replay *r, struct hs_error *err)
 	int fd = is_stdin ? STDIN_FILENO : open(r->path, O_RDONLY | O_CLOEXEC | O_NOCTTY), ret;
 
 	if (fd < 0)
-		return hs_error__set(err, -errno, "cannot open %s: %s", r->path, strerror(errno));
+		return hs_error__set(err, -errno, "cannot open %s: %s", name_of(r), strerror(errno));
 	r->lost = json_object();
 	ret = r->lost ? symbolizer__new_empty(&r->symbolizer) : -ENOMEM;
 	if (!ret)
@@ -251,13 +257,13 @@ int replay__can_answer(const struct replay *r, enum rows_metric metric, struct h
 		return hs_error__set(err, -ENODATA,
 				     "%s was recorded with --track alloc, which does not follow "
 				     "blocks: only what was allocated is known (--metric alloc)",
-				     r->path);
+				     name_of(r));
 	if (metric == ROWS_SURVIVORS && !r->tells_cycles)
 		return hs_error__set(
 			err, -ENODATA,
 			"%s does not tell when major cycles ended, so survivors are "
 			"not known: record it again, with this heapsonde or for longer",
-			r->path);
+			name_of(r));
 	return 0;
 }
 
