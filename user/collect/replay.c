@@ -214,7 +214,8 @@ int replay__run(struct replay *r, struct hs_error *err)
 	int fd = is_stdin ? STDIN_FILENO : open(r->path, O_RDONLY | O_CLOEXEC | O_NOCTTY), ret;
 
 	if (fd < 0)
-		return hs_error__set(err, -errno, "cannot open %s: %s", name_of(r), strerror(errno));
+		return hs_error__set(err, -errno, "cannot open %s: %s", name_of(r),
+				     strerror(errno));
 	r->lost = json_object();
 	ret = r->lost ? symbolizer__new_empty(&r->symbolizer) : -ENOMEM;
 	if (!ret)

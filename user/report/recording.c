@@ -173,6 +173,8 @@ static void learn_summary(struct recording *rec)
 	/* When the program has exited, that was the end; heapsonde notices it later. */
 	if (time > rec->begin_ns && !rec->has_exited)
 		rec->end_ns = time;
+	if (!rec->stopped_ns && integer_of(summary, "sampled_until") > 0)
+		rec->stopped_ns = (uint64_t)integer_of(summary, "sampled_until");
 	rec->reason = text_of(rec, summary, "reason");
 	rec->is_whole = rec->reason && !strcmp(rec->reason, "target exited");
 	rec->words = 0;

@@ -33,7 +33,7 @@ struct recording {
 	const char *track;
 	uint64_t pid;        /* 0: not told */
 	uint64_t begin_ns;   /* the header's time; else that of the first record */
-	uint64_t stopped_ns; /* when the profile stopped sampling; 0: it did not, before the end */
+	uint64_t stopped_ns; /* when it stopped sampling; 0: not told, then at the end */
 	uint64_t end_ns; /* the summary's time; that of the last record if the program has exited,
 			  * or if there is no summary */
 	int64_t wall_offset;                    /* of begin_ns, ns; 0: not told */
