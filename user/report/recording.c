@@ -243,12 +243,15 @@ double recording__unseen_rate(const struct recording *rec)
 	return rec->replay.pipeline.lowest_rate;
 }
 
+uint64_t recording__until_ns(const struct recording *rec)
+{
+	return rec->stopped_ns > rec->begin_ns && rec->stopped_ns < rec->end_ns ? rec->stopped_ns
+										: rec->end_ns;
+}
+
 double recording__seconds(const struct recording *rec)
 {
-	uint64_t end = rec->stopped_ns > rec->begin_ns && rec->stopped_ns < rec->end_ns
-			       ? rec->stopped_ns
-			       : rec->end_ns;
-	double seconds = (double)(end - rec->begin_ns) / NS_PER_S;
+	double seconds = (double)(recording__until_ns(rec) - rec->begin_ns) / NS_PER_S;
 
 	/* Something to divide by, also for a capture that was cut after its first record. */
 	return seconds > 1e-9 ? seconds : 1e-9;

@@ -66,7 +66,8 @@ void recording__deinit(struct recording *rec);
  */
 double recording__unseen_rate(const struct recording *rec);
 
-/* How long it sampled, in seconds; > 0. */
+/* When it stopped sampling, CLOCK_MONOTONIC; and how long it sampled, in seconds; > 0. */
+uint64_t recording__until_ns(const struct recording *rec);
 double recording__seconds(const struct recording *rec);
 
 /* Notes (user/common/say.h): what was lost, that the capture was cut. None if all is well. */
