@@ -75,7 +75,7 @@ json_t *report__filtered(json_t *document, const struct rows_filter *filter)
 /* Names come from user/symbolize, which has cleaned them. */
 static void print_location(const struct hs_location *l)
 {
-	const char *function = l->function ? l->function : "?";
+	const char *function = l->function ? l->function : FRAME_UNKNOWN;
 	char text[2304];
 
 	if (l->file && l->line)

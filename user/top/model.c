@@ -46,7 +46,7 @@ const char *model__label(const struct row *r, enum rows_by by, char *text, size_
 			n = strlen(text);
 			if (n + 8 >= size)
 				return text;
-			snprintf(text + n, size - n, " < %s", function ? function : "?");
+			snprintf(text + n, size - n, " < %s", function ? function : FRAME_UNKNOWN);
 		}
 	return text;
 }

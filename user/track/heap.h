@@ -63,7 +63,7 @@ void tally__add(struct tally *to, const struct tally *from);
 /*
  * Mean age in major cycles, of blocks that have reached the major heap, weighted by
  * words, those alive counted as old as they are so far. n_cycles: that have ended by now
- * (heap__cycles). NAN and [0, 0] if there are none.
+ * (heap__cycles). NAN, interval included, if there are none.
  */
 struct interval ages__mean(const struct ages *a, uint64_t n_cycles);
 
