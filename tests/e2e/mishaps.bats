@@ -240,3 +240,21 @@ END
   "$HEAPSONDE" export "$golden/growing.hsd" --to folded --metric live -q 2>err | cmp - out
   [[ ! -s err ]]
 }
+
+@test "a recording sampled until it began to detach, and not for as long as that took" {
+  start_target target busy
+  "$HEAPSONDE" record -q -p "$target_pid" -r 2^-8 --duration 300ms -o run.hsd
+  tell target stop
+  ended_with 0 "$target_pid" target.err
+  "$HEAPSONDE" export run.hsd >run.jsonl
+  # All but what was under way has been allocated by then, and there is time after it.
+  jq -es '(map(select(.type == "summary")) | first) as $s
+    | [.[] | select(.type == "alloc_minor" or .type == "alloc_major") | .time] as $times
+    | ($times | length > 100) and $s.sampled_until < $s.time
+      and ($times | map(select(. <= $s.sampled_until)) | length) * 2 > ($times | length)' run.jsonl
+  "$HEAPSONDE" report run.hsd --json >report.json
+  jq -es '.[0].recording.seconds as $seconds
+    | ([.[] | select(.type == "header") | .time] | first) as $begin
+    | ([.[] | select(.type == "summary") | .sampled_until] | first) as $until
+    | ($seconds - ($until - $begin) / 1e9) | fabs < 1e-6' report.json run.jsonl
+}
