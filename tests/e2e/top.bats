@@ -195,6 +195,11 @@ has_samples() {
   shows 'rate 2\^-12 '
   press z
   shows 'Busy.churn'
+  # Ten times lower than the lowest.
+  local i
+  for ((i = 0; i < 38; i++)); do press -; done
+  shows 'rate 2\^-40 '
+  shows 'there is no lower rate'
   press q
   left_well run 0
   nothing_attached "$target_pid"
@@ -406,6 +411,24 @@ has_samples() {
   ((status == 1))
   grep -q 'cannot write' full.err
   nothing_attached "$target_pid"
+}
+
+@test "top: domains that come and go, hundreds of them" {
+  start_target target spawner 3000000 --domains 400 --wait
+  "$HEAPSONDE" top -p "$target_pid" -r 2^-8 --delay 0.2 >top.out 2>top.err </dev/null 3>&- &
+  local pid=$!
+  children+=("$pid")
+  wait_until "a table" grep -q 'ALLOCATION SITE' top.out
+  tell target go
+  said target '^done'
+  # Longer than it takes until the counters of the last ones are told.
+  wait_until "all domains but the first to have gone" grep -q 'domains 1 alive, 401 seen' top.out
+  tell target end
+  ended_with 0 "$target_pid" target.err
+  ended_with 0 "$pid" top.err
+  grep '^domains' top.out | tail -n 1 | grep -q 'domains 1 alive, 401 seen'
+  # Four at a time; some end a moment before that is told.
+  awk '/^domains/ && $2 > 50 { print; bad = 1 } END { exit bad }' top.out
 }
 
 # ---- through the daemon -----------------------------------------------------------------------

@@ -11,7 +11,6 @@
 
 #include "user/common/clock.h"
 #include "user/common/say.h"
-#include "user/common/say.h"
 #include "user/top/plain.h"
 #include "user/top/rate.h"
 #include "user/top/screen.h"
@@ -111,21 +110,36 @@ static void change_rate(struct run *r, double rate)
 {
 	if (!r->source->has_rate)
 		r->view.remark = "the rate cannot be changed now";
+	else if (rate == r->facts.rate)
+		r->view.remark = rate < 1 ? "there is no lower rate" : "there is no higher rate";
 	else if (r->source->ops->set_rate(r->source, rate, &r->remark))
 		r->view.remark = r->remark.text;
+}
+
+/* A rate that was asked for is not to be had: say so, and do not ask each second. */
+static void heed_refusal(struct run *r)
+{
+	if (!r->source->refusal.text[0])
+		return;
+	r->remark = r->source->refusal;
+	r->source->refusal.text[0] = '\0';
+	r->view.remark = r->remark.text;
+	r->is_rate_auto = false;
+	r->is_dirty = true;
 }
 
 static void follow_program(struct run *r)
 {
 	struct facts_counts added;
 	double seconds = window__counted(&r->model.window, &added), better;
+	struct hs_error ignored;
 
 	if (!r->is_rate_auto || !r->source->has_rate || seconds <= 0)
 		return;
 	better = rate__better(r->facts.rate,
 			      (double)(added.minor_words + added.direct_words) / seconds);
 	/* If it cannot be, the rate is as good as any. */
-	if (better > 0 && r->source->ops->set_rate(r->source, better, &r->remark))
+	if (better > 0 && r->source->ops->set_rate(r->source, better, &ignored))
 		r->is_rate_auto = false;
 }
 
@@ -164,6 +178,9 @@ static int look_at_clock(struct run *r, struct hs_error *err)
 
 	if (r->source->has_ended ? !r->has_shown_end : now_ns >= r->next_ns) {
 		r->has_shown_end = r->source->has_ended;
+		/* That it is the end stands where a remark does. */
+		if (r->has_shown_end)
+			r->view.remark = NULL;
 		ret = refresh(r, now_ns, err);
 	}
 	if ((o->n_refreshes && r->n_refreshes >= o->n_refreshes) ||
@@ -288,6 +305,7 @@ static int loop(struct run *r, struct hs_error *err)
 		more = r->source->ops->step(r->source, err);
 		if (more < 0)
 			return more;
+		heed_refusal(r);
 		ret = look_at_clock(r, err);
 		if (!ret && r->is_dirty)
 			ret = show(r, err);
