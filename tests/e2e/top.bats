@@ -283,6 +283,41 @@ has_samples() {
   done
 }
 
+@test "top: a terminal that nobody reads holds nothing up" {
+  start_target target lists 20000 --wait
+  size='300 100' start_top run -p "$target_pid" -r 1 --delay 0.1
+  shows 'ALLOCATION SITE'
+  local server i
+  server=$(tm display-message -p '#{pid}')
+  kill -STOP "$server"
+  # Each time it paints all of the screen: together more than any terminal keeps.
+  for ((i = 0; i < 40; i++)); do
+    kill -CONT "$top_pid"
+    sleep 0.05
+  done
+  # It takes in records all the same, of which the final state tells.
+  tell target go
+  said target '^done'
+  tell target end
+  ended_with 0 "$target_pid" target.err
+  kill -CONT "$server"
+  shows '^target exited: this is the final state; q quits'
+  shows 'Lists.conses'
+  not screen_has '^lost'
+  # And it ends when it is told to, though nobody can see that.
+  kill -STOP "$server"
+  for ((i = 0; i < 40; i++)); do
+    kill -CONT "$top_pid"
+    sleep 0.05
+  done
+  kill -TERM "$top_pid"
+  wait_until "top to end" has_ended "$top_pid"
+  kill -CONT "$server"
+  wait_until "the shell to go on" test -e run.done
+  [[ $(<run.status) == 0 ]]
+  diff run.stty run.stty2
+}
+
 @test "top: kill -9 leaves nothing attached" {
   start_target target busy
   start_top run -p "$target_pid" -r 2^-11

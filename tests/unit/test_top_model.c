@@ -477,8 +477,9 @@ static void test_rate(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_formulas), TEST(test_window),  TEST(test_rows), TEST(test_counters),
-		TEST(test_domains),  TEST(test_domains_that_end), TEST(test_records), TEST(test_rate),
+		TEST(test_formulas), TEST(test_window),  TEST(test_rows),
+		TEST(test_counters), TEST(test_domains), TEST(test_domains_that_end),
+		TEST(test_records),  TEST(test_rate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

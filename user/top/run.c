@@ -19,8 +19,6 @@
 #include "user/top/terminal.h"
 
 #define NS_PER_S 1e9
-/* While the terminal takes nothing it is asked again after so many ms. */
-#define RETRY_MS 50
 /* A refresh takes no more than one in so many parts of the time. */
 #define REST 4
 
@@ -95,7 +93,7 @@ static int show(struct run *r, struct hs_error *err)
 		r->is_dirty = false;
 		return plain__print(&s, r->options->n_rows, r->is_utf8, err);
 	}
-	/* One that takes nothing must not keep us from the records. */
+	/* While the last picture is on its way the next one waits, and is the newest then. */
 	if (!terminal__is_ready())
 		return 0;
 	screen__draw(&s, &r->canvas);
@@ -269,20 +267,19 @@ static int timeout_ms(const struct run *r, bool is_more)
 		ms = -1;
 	else if (r->source->wait_ms >= 0 && r->source->wait_ms < ms)
 		ms = r->source->wait_ms;
-	if (r->is_dirty && (ms < 0 || ms > RETRY_MS))
-		ms = RETRY_MS;
 	return ms;
 }
 
 static int wait_and_heed(struct run *r, bool is_more, struct hs_error *err)
 {
-	struct pollfd fds[2 + SOURCE_FDS] = {
+	struct pollfd fds[3 + SOURCE_FDS] = {
 		{ .fd = r->signals.fd, .events = POLLIN },
 		{ .fd = r->is_full_screen ? terminal__fd() : -1, .events = POLLIN },
+		{ .fd = r->is_full_screen ? terminal__pending_fd() : -1, .events = POLLOUT },
 	};
-	int n = r->source->ops->fds(r->source, fds + 2), ret = 0;
+	int n = r->source->ops->fds(r->source, fds + 3), ret = 0;
 
-	if (poll(fds, (nfds_t)n + 2, timeout_ms(r, is_more)) < 0)
+	if (poll(fds, (nfds_t)n + 3, timeout_ms(r, is_more)) < 0)
 		return 0;
 	if (fds[0].revents)
 		ret = heed_signals(r, err);
@@ -291,6 +288,8 @@ static int wait_and_heed(struct run *r, bool is_more, struct hs_error *err)
 	/* The terminal has gone, and its SIGHUP was for somebody else. */
 	else if (fds[1].revents)
 		r->wants_end = true;
+	if (fds[2].revents)
+		terminal__is_ready();
 	return ret;
 }
 

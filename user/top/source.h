@@ -51,9 +51,9 @@ struct source_ops {
 /* The first member of every source. */
 struct source {
 	const struct source_ops *ops;
-	bool has_ended; /* nothing is attached any more, and nothing will come */
-	bool has_rate;  /* set_rate can be called: none is under way */
-	int wait_ms;    /* how long records may wait for step; -1: fds tell */
+	bool has_ended;          /* nothing is attached any more, and nothing will come */
+	bool has_rate;           /* set_rate can be called: none is under way */
+	int wait_ms;             /* how long records may wait for step; -1: fds tell */
 	struct hs_error refusal; /* of the last rate; "": none. Emptied by who reads it */
 };
 
