@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "user/top/label.h"
 #include "user/top/model.h"
 #include "user/top/rate.h"
 
@@ -241,7 +242,7 @@ static void test_rows(void **state)
 	assert_int_equal(model__make(&model, &view), 0);
 	assert_int_equal(model.rows.n, 2);
 	assert_string_equal(
-		model__label(&model.rows.at[0].row, ROWS_BY_STACK, label, sizeof(label)),
+		label__whole(&model.rows.at[0].row, ROWS_BY_STACK, label, sizeof(label)),
 		"A.f  f.ml:7 < Main");
 	view.is_open = true;
 	assert_int_equal(model__make(&model, &view), 0);
@@ -249,7 +250,7 @@ static void test_rows(void **state)
 	assert_ptr_equal(model.stacks.at[0].row.stack, a1);
 	/* A name that is longer than its room is cut. */
 	for (size_t size = 1; size < sizeof(label); size++)
-		assert_true(strlen(model__label(&model.rows.at[0].row, ROWS_BY_STACK, label,
+		assert_true(strlen(label__whole(&model.rows.at[0].row, ROWS_BY_STACK, label,
 						size)) < size);
 }
 

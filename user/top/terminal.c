@@ -62,14 +62,18 @@ static void on_crash(int signal)
 	raise(signal);
 }
 
+/* What tigetstr has found. Padding would need a clock; no terminal in use has any here. */
+static bool is_control(const char *text)
+{
+	return text && text != (char *)-1 && !strstr(text, "$<");
+}
+
 static void add_control(struct controls *c, const char *name)
 {
 	const char *text = tigetstr(name);
 	size_t n = (size_t)c->n;
 
-	/* Padding would need a clock; no terminal in use has any here. */
-	if (!text || text == (char *)-1 || strstr(text, "$<") ||
-	    n + strlen(text) > sizeof(c->bytes))
+	if (!is_control(text) || n + strlen(text) > sizeof(c->bytes))
 		return;
 	memcpy(c->bytes + n, text, strlen(text));
 	c->n = (sig_atomic_t)(n + strlen(text));
@@ -224,19 +228,20 @@ int terminal__open(struct hs_error *err)
 	return 0;
 }
 
+static void send_control(const char *text)
+{
+	if (is_control(text))
+		outlet__add(&terminal.outlet, text, strlen(text));
+}
+
 /* Away from full screen, the cursor on the last line where there is no other screen. */
 static void leave(void)
 {
-	const char *move = tigetstr("cup"), *clear = tigetstr("el");
+	const char *move = tigetstr("cup");
 
-	if (move && move != (char *)-1)
-		move = tparm(move, getmaxy(stdscr) - 1, 0);
-	for (int i = 0; i < 2; i++) {
-		const char *text = i ? clear : move;
-
-		if (text && text != (char *)-1 && !strstr(text, "$<"))
-			outlet__add(&terminal.outlet, text, strlen(text));
-	}
+	if (is_control(move))
+		send_control(tparm(move, getmaxy(stdscr) - 1, 0));
+	send_control(tigetstr("el"));
 	outlet__add(&terminal.outlet, terminal.leave.bytes, (size_t)terminal.leave.n);
 	outlet__send_within(&terminal.outlet, LEAVE_MS);
 	tcsetattr(STDOUT_FILENO, TCSANOW, &terminal.before);
@@ -284,63 +289,6 @@ void terminal__resume(void)
 int terminal__fd(void)
 {
 	return terminal.in ? fileno(terminal.in) : -1;
-}
-
-static int special_key(wint_t key)
-{
-	switch (key) {
-	case KEY_UP:
-		return VIEW_KEY_UP;
-	case KEY_DOWN:
-		return VIEW_KEY_DOWN;
-	case KEY_PPAGE:
-		return VIEW_KEY_PAGE_UP;
-	case KEY_NPAGE:
-		return VIEW_KEY_PAGE_DOWN;
-	case KEY_HOME:
-		return VIEW_KEY_HOME;
-	case KEY_END:
-		return VIEW_KEY_END;
-	case KEY_ENTER:
-		return VIEW_KEY_ENTER;
-	case KEY_BACKSPACE:
-	case KEY_DC:
-		return VIEW_KEY_BACKSPACE;
-	case KEY_BTAB:
-		return VIEW_KEY_BACKTAB;
-	default:
-		return -1;
-	}
-}
-
-int terminal__key(void)
-{
-	wint_t key;
-
-	for (;;) {
-		int kind = wget_wch(stdscr, &key), special;
-
-		if (kind == ERR)
-			return -1;
-		if (kind == KEY_CODE_YES) {
-			special = special_key(key);
-			if (special >= 0)
-				return special;
-			continue;
-		}
-		switch (key) {
-		case 0x1b:
-			return VIEW_KEY_ESCAPE;
-		case '\r':
-		case '\n':
-			return VIEW_KEY_ENTER;
-		case 0x7f:
-		case '\b':
-			return VIEW_KEY_BACKSPACE;
-		default:
-			return (int)key;
-		}
-	}
 }
 
 /* ---- showing ---- */
