@@ -8,6 +8,7 @@
 # shellcheck disable=SC2030,SC2031,SC2154
 
 load helpers
+load daemon_helpers
 load top_helpers
 
 # ---- the screen ---------------------------------------------------------------------------
@@ -80,7 +81,7 @@ load top_helpers
   hides reversed
   press x
   shows 'stacks, allocated'
-  shows 'Busy.churn +busy.ml:16 < B'
+  shows 'Busy.churn:16 < Busy.work < '
   press x
   shows 'sites, allocated'
   # One interval, then one for each column that there is still room for.
@@ -208,7 +209,7 @@ load top_helpers
     case $wh in
       '20 5')
         shows '^ ALLOC/s +ALLOCATI'
-        shows 'Busy.churn'
+        shows 'Busy.c…:16'
         ;;
       '140 12' | '300 60')
         shows '(±[^±]+){8}Busy.churn'
@@ -222,7 +223,7 @@ load top_helpers
   left_well run 0
   # From the beginning, and with keys.
   size='20 5' start_top small -p "$target_pid"
-  shows 'Busy.churn'
+  shows 'Busy.c…:16'
   press Down Enter Tab '?' q q
   shows 'ALLOCATI'
   press q
