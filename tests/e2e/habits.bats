@@ -37,6 +37,17 @@ commands() {
   cmp all <("$HEAPSONDE" --help)
 }
 
+@test "help names each thing once" {
+  local command
+  commands >names
+  [[ -z $(uniq -d < <(sort names)) ]]
+  while read -r command; do
+    # Options, and what lists of formats and the like begin with.
+    "$HEAPSONDE" "$command" --help | grep -oE '^ +(-., +)?--[a-z-]+|^  [a-z]+  ' | sort | uniq -d >twice
+    [[ ! -s twice ]] || fail "$command: $(<twice)"
+  done <names
+}
+
 @test "a wrong usage is one line and exit 2, of every command, also with -q" {
   local command arguments status
   commands >names

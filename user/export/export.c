@@ -5,8 +5,8 @@
 #include <string.h>
 
 const struct exporter *const exporters[] = {
-	&export_html,   &export_jsonl,      &export_ctf,  &export_pprof,
-	&export_folded, &export_speedscope, &export_html, NULL,
+	&export_jsonl,      &export_ctf,  &export_pprof, &export_folded,
+	&export_speedscope, &export_html, NULL,
 };
 
 const struct exporter *exporter__find(const char *name)

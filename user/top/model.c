@@ -160,6 +160,8 @@ static int join(struct model_rows *out, const struct model *m, enum rows_by by,
 			      scale);
 	}
 	figures__make(&out->all, &scale->all, &scale->all_window, scale);
+	/* All of all is no estimate. */
+	out->all.at[FIGURE_SHARE].low = out->all.at[FIGURE_SHARE].high = NAN;
 	return 0;
 }
 
