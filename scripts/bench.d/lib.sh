@@ -93,3 +93,17 @@ MEDIAN='
     }
     return n % 2 ? list[(n + 1) / 2] : (list[n / 2] + list[n / 2 + 1]) / 2
   }'
+
+# runs PROGRAM: "NS RUNS" of a BPF program of the recorder so far, by `start_target stats bpf_stats $recorder`.
+runs() {
+  local word
+  ask stats read
+  for word in $answer; do
+    if [[ $word == "$1="* ]]; then
+      word=${word#*=}
+      echo "${word%/*} ${word#*/}"
+      return
+    fi
+  done
+  echo "0 0"
+}

@@ -8,6 +8,8 @@
                                   empty  Gc.Memprof at RATE, callbacks that do nothing
                                   file   Gc.Memprof at RATE, callbacks that write records to the file
                                 answers "CPU_NS WORDS": CPU time of this thread, words allocated
+     domains HOW RATE N WORDS   the same work shared out to N domains, one of them this; HOW: none, empty.
+                                answers "CPU_NS WALL_NS WORDS": CPU time of the process, all threads
      stop                       the end (so is the end of stdin)
    First line: "ready PID". Argument: the file for records, /dev/null by default.
 
@@ -16,11 +18,13 @@
    includes its collections, and a last minor one. *)
 
 external thread_cpu_ns : unit -> int = "bench_thread_cpu_ns" [@@noalloc]
+external process_cpu_ns : unit -> int = "bench_process_cpu_ns" [@@noalloc]
+external now_ns : unit -> int = "bench_now_ns" [@@noalloc]
 
 let kept = Array.make 500 []
 let rec build acc i = if i = 0 then acc else build ((i, i) :: acc) (i - 1)
 
-let work n_lists =
+let work kept n_lists =
   for i = 1 to n_lists do
     let l = Sys.opaque_identity (build [] 100) in
     if i land 15 = 0 then kept.(i / 16 mod 500) <- l
@@ -28,7 +32,7 @@ let work n_lists =
 
 (* [depth] frames of this function below those of the work. *)
 let rec at_depth depth n_lists =
-  if depth = 0 then work n_lists
+  if depth = 0 then work kept n_lists
   else begin
     at_depth (depth - 1) n_lists;
     ignore (Sys.opaque_identity depth)
@@ -76,6 +80,25 @@ let run records how rate depth words =
       result
   | _ -> failwith ("no such way: " ^ how)
 
+let share n_domains words =
+  let n_lists = words / 600 / n_domains in
+  let cpu = process_cpu_ns () and wall = now_ns () in
+  let others =
+    List.init (n_domains - 1) (fun _ -> Domain.spawn (fun () -> work (Array.make 500 []) n_lists))
+  in
+  work kept n_lists;
+  List.iter Domain.join others;
+  let cpu = process_cpu_ns () - cpu and wall = now_ns () - wall in
+  (cpu, wall, n_lists * n_domains * 600)
+
+let run_domains how rate n_domains words =
+  Array.fill kept 0 500 [];
+  Gc.full_major ();
+  match how with
+  | "none" -> share n_domains words
+  | "empty" -> watched rate empty (fun () -> share n_domains words)
+  | _ -> failwith ("no such way: " ^ how)
+
 let rec commands records =
   match String.split_on_char ' ' (input_line stdin) with
   | exception End_of_file -> ()
@@ -84,6 +107,12 @@ let rec commands records =
         run records how (float_of_string rate) (int_of_string depth) (int_of_string words)
       in
       Printf.printf "%d %.0f\n%!" ns allocated;
+      commands records
+  | [ "domains"; how; rate; n; words ] ->
+      let cpu, wall, allocated =
+        run_domains how (float_of_string rate) (int_of_string n) (int_of_string words)
+      in
+      Printf.printf "%d %d %d\n%!" cpu wall allocated;
       commands records
   | [ "stop" ] -> ()
   | _ -> failwith "no such command"
