@@ -163,7 +163,8 @@ int cmd_status(int argc, char **argv)
 		"Show the profiles of the daemon: one's own, or all for root; or one of them in "
 		"detail.\v"
 		"LIVE-WORDS are the words that live of those allocated since the start, "
-		"estimated; LOST is how much is missing from the records, over all causes.",
+		"estimated: older blocks are not known. LOST is how much is missing from the "
+		"records, over all causes.",
 		children,
 		NULL,
 		NULL

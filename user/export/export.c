@@ -16,3 +16,16 @@ const struct exporter *exporter__find(const char *name)
 			return *e;
 	return NULL;
 }
+
+const struct exporter *exporter__for_name(const char *file_name)
+{
+	size_t length = file_name ? strlen(file_name) : 0;
+
+	for (const struct exporter *const *e = exporters; length && *e; e++) {
+		size_t n = strlen((*e)->suffix);
+
+		if (length > n && !strcmp(file_name + length - n, (*e)->suffix))
+			return *e;
+	}
+	return &export_jsonl;
+}
