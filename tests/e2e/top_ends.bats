@@ -243,6 +243,11 @@ END
   status_of 1 '"\(.uid) \(.bound)"' | grep -qx "$ONE true"
   press +
   shows 'rate 2\^-10 '
+  # What the daemon does not grant is said.
+  "$HEAPSONDE" stop 1
+  shows 'sampling has stopped: interrupted'
+  press +
+  shows '^profile 1 does not sample any more'
   press q
   left_well run 0
   [[ $("$HEAPSONDE" status) == 'no profiles' ]]
