@@ -82,6 +82,18 @@ detach() {
   [[ $(jq -c .lost <<<"$summary") == '{}' ]] || give_up "lost: $(jq -c .lost <<<"$summary")"
 }
 
+# in_turns N "ARG..." ...: the part's function `turn` for each string's words; backwards if N is odd, because
+# who comes first, or after whom, makes a difference of some percent.
+in_turns() {
+  local n=$1 i at arguments
+  shift
+  for ((i = 1; i <= $#; i++)); do
+    at=$((n % 2 ? $# + 1 - i : i))
+    read -ra arguments <<<"${!at}"
+    turn "${arguments[@]}"
+  done
+}
+
 # An awk function, median(list, n) of list[1..n], which it sorts.
 # shellcheck disable=SC2034
 MEDIAN='
