@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
+#include "user/track/hash.h"
 
 /* What the last rate record of a domain told. */
 struct domain_rate {
@@ -133,12 +132,14 @@ static void on_alloc(struct pipeline *p, const struct hs_rec_alloc *rec, const s
 /* To those who keep a sampled heap. */
 static int tell_heaps(struct pipeline *p, const struct hs_event *event, const struct stack *stack)
 {
-	double rate;
+	double rate = 0;
 	int err = 0;
 
 	if (!p->sites && !p->heap)
 		return 0;
-	rate = pipeline__rate_of(p, event->h->domain);
+	/* Nothing else is weighed; it costs a look-up. */
+	if (event->type == HS_REC_ALLOC)
+		rate = pipeline__rate_of(p, event->h->domain);
 	if (p->sites)
 		err = heap__event(p->sites, event, stack, rate);
 	if (!err && p->heap)
