@@ -13,7 +13,7 @@
 
 static const char *function_of(const struct hs_location *at)
 {
-	return at->function ? at->function : "?";
+	return at->function ? at->function : FRAME_UNKNOWN;
 }
 
 /* The functions that called, behind what is in the text already: the first location. */
