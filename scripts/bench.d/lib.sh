@@ -26,9 +26,9 @@ progress() {
 }
 
 # start_target COMMAND ARG…: in the background, its stdin and stdout as TARGET_IN and TARGET_OUT, its process
-# as TARGET; when its first line has come, which is in `line`.
+# as TARGET; when its first line has come.
 start_target() {
-  local in out
+  local in out first=
   coproc TARGET_PIPES { exec "$@"; }
   # shellcheck disable=SC2034,SC2153  # for who sources this; set by coproc
   TARGET=$TARGET_PIPES_PID
@@ -36,7 +36,11 @@ start_target() {
   out=${TARGET_PIPES[0]} in=${TARGET_PIPES[1]}
   exec {TARGET_OUT}<&"$out" {TARGET_IN}>&"$in"
   exec {out}<&- {in}>&-
-  read -r -t 60 -u "$TARGET_OUT" line || { progress "$1 did not begin"; return 1; }
+  read -r -t 60 -u "$TARGET_OUT" first || true
+  if [ "$first" != ready ]; then
+    progress "$1 did not begin"
+    return 1
+  fi
 }
 
 # end_target: end of its stdin, then wait for it.
