@@ -90,7 +90,7 @@ static __always_inline int sample_fire(__u64 at)
 	__u32 depth;
 	__u64 kept;
 
-	if (*(volatile bool *)&stopped || !user_is_right())
+	if (is_stopped() || !user_is_right())
 		return 0;
 	if (bpf_probe_read_user(&s, sizeof(s), (void *)at)) {
 		__sync_fetch_and_add(&lost_anywhere[HS_LOSS_READ_FAILED], 1);
