@@ -18,7 +18,7 @@ SEC("uprobe")
 int hs_alloc(struct pt_regs *ctx)
 {
 	NO_PRIVATE_STACK(ctx);
-	return sample_fire(PT_REGS_PARM1(ctx));
+	return sample_fire(ctx);
 }
 
 /* Attached to the stack_<n> probes only to raise their semaphores. */
