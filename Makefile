@@ -5,6 +5,7 @@
 # make demo    set up, build, and run the main job on a real program
 # make test    set up, build, and run every test
 # make check-fast   the edit-test loop: unit tests and static checks, no setup
+# make bench   set up, build, and measure: a table, and docs/benchmarks.md (some 10 minutes, root)
 # make install   what is built, under PREFIX (/usr/local), below DESTDIR if given; make uninstall
 #
 # Sources are found by folder: a new user/STAGE/x.c or tests/unit/test_x.c needs
@@ -51,7 +52,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all setup demo test check-fast unit e2e lint format clean install uninstall
+.PHONY: all setup demo test bench check-fast unit e2e lint format clean install uninstall
 
 COMPLETIONS := $(addprefix $(B)/completion/,heapsonde.bash _heapsonde heapsonde.fish)
 
@@ -159,15 +160,26 @@ test:
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@scripts/run-tests
 
+# The programs of tests/bench, for scripts/bench; those in OCaml are built by tests/bench/build.
+$(B)/bench/%: tests/bench/%.c $(B)/libheapsonde.a
+	@mkdir -p $(@D)
+	$(say) BENCH $<
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP $< $(B)/libheapsonde.a $(LDLIBS) -o $@
+
+bench:
+	@scripts/setup
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@scripts/bench
+
 demo:
 	@scripts/setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@scripts/demo
 
 format:
-	clang-format-19 -i bpf/*.[ch] user/*/*.[ch] tests/unit/*.[ch]
+	clang-format-19 -i bpf/*.[ch] user/*/*.[ch] tests/unit/*.[ch] tests/bench/*.c
 
 clean:
 	rm -rf $(B)
 
--include $(USER_OBJS:.o=.d) $(UNIT_BINS:=.d)
+-include $(USER_OBJS:.o=.d) $(UNIT_BINS:=.d) $(wildcard $(B)/bench/*.d)

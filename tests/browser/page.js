@@ -56,6 +56,7 @@ async function redraw(page, what, ...args) {
 }
 
 const chooseMetric = (name) => document.querySelector(`input[name=metric][value=${name}]`).click();
+const canChoose = (name) => !document.querySelector(`input[name=metric][value=${name}]`).disabled;
 const clickNode = (node) => document.querySelector(`#graph g[data-node="${node}"]`).dispatchEvent(new MouseEvent("click"));
 function chooseDomain(value) {
   const select = document.getElementById("domain");
@@ -87,6 +88,11 @@ function checkGraph(list, sums) {
 
 async function checkMetrics(page, sums) {
   for (const name of ["live", "promoted", "allocated"]) {
+    /* What the capture does not tell cannot be chosen. */
+    if (!(await page.evaluate(canChoose, name))) {
+      console.log(`${name}: not known`);
+      continue;
+    }
     if (!(sums.metrics[name].total > 0)) continue;
     await redraw(page, chooseMetric, name);
     console.log(`${name}: ${checkGraph(await frames(page), sums.metrics[name])} frames`);

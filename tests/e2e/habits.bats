@@ -37,6 +37,17 @@ commands() {
   cmp all <("$HEAPSONDE" --help)
 }
 
+@test "help names each thing once" {
+  local command
+  commands >names
+  [[ -z $(uniq -d < <(sort names)) ]]
+  while read -r command; do
+    # Options, and what lists of formats and the like begin with.
+    "$HEAPSONDE" "$command" --help | grep -oE '^ +(-., +)?--[a-z-]+|^  [a-z]+  ' | sort | uniq -d >twice
+    [[ ! -s twice ]] || fail "$command: $(<twice)"
+  done <names
+}
+
 @test "a wrong usage is one line and exit 2, of every command, also with -q" {
   local command arguments status
   commands >names
@@ -50,10 +61,44 @@ commands() {
       [[ ! -s out ]]
     done
   done <names
-  status=0
-  "$HEAPSONDE" help no-such-command >out 2>err || status=$?
-  ((status == 2))
-  (($(wc -l <err) == 1))
+  for arguments in "help no-such-command" "help top record" no-such-command -v "-q list" ''; do
+    status=0
+    # shellcheck disable=SC2086  # words
+    "$HEAPSONDE" $arguments >out 2>err || status=$?
+    ((status == 2)) || fail "$arguments: exit $status"
+    [[ -z $arguments ]] || (($(wc -l <err) == 1)) || fail "$arguments: $(<err)"
+    [[ ! -s out ]]
+  done
+}
+
+@test "a wrong value is one line and exit 2, of every option of every command" {
+  local command option n=0 status also
+  commands >names
+  while read -r command; do
+    "$HEAPSONDE" "$command" --help |
+      sed -nE 's/^ +(-., +)?(--[a-z-]+)=(ADDR:PORT|BYTES|FORMAT|ID|KINDS?|METRIC|N|P|PID|RATE|ROWS|S|SOURCE|TIME|WHAT)( .*|$)/\2/p' >options
+    # What it wants besides, or it would complain of that.
+    case $command in
+      record | start | stat | top) also='-p 1' ;;
+      export | report | leaks | timeline) also=/dev/null ;;
+      diff) also='/dev/null /dev/null' ;;
+      follow) also=1 ;;
+      *) also= ;;
+    esac
+    while read -r option; do
+      status=0
+      # shellcheck disable=SC2086  # words
+      "$HEAPSONDE" "$command" $also "$option" 'no such' >out 2>err </dev/null || status=$?
+      ((status == 2)) || fail "$command $option: exit $status: $(<err)"
+      (($(wc -l <err) == 1)) || fail "$command $option: $(<err)"
+      grep -q 'no such' err || fail "$command $option does not name what is wrong: $(<err)"
+      [[ ! -s out ]]
+      ((++n))
+    done <options
+  done <names
+  # As many as there are, so that none is passed over.
+  echo "$n options"
+  ((n >= 55))
 }
 
 @test "record: a note says that the program has ended, -q none, -v how it was attached to" {

@@ -33,7 +33,7 @@ cells_dead() {
   [[ $first_id == 1 ]]
   echo precious >other.jsonl
   refused "domain 1 of process $target_pid samples for profile 1 already" \
-    start -p "$target_pid" --domain 1 -o other.jsonl
+    start -p "$target_pid" --domain 1 --force -o other.jsonl
   refused "domain 0 of process $target_pid samples for profile 1 already" \
     start -p "$target_pid" --domain 2 --domain 0 -r 2^-9
   refused "domain [01] of process $target_pid samples for profile 1 already" start -p "$target_pid"

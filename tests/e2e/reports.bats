@@ -269,7 +269,7 @@ within() {
   told ".steps | length <= 5 and .[-1].live.value == $live and ([.[].allocated_words] | add) == $allocated" \
     timeline --steps 5 run.raw
   "$HEAPSONDE" timeline run.raw >people.txt
-  grep -q '^ *[0-9.]*s .*####*$' people.txt
+  grep -q '^ *[0-9.]*m\{0,1\}s .*####*$' people.txt
 }
 
 # ---- what cannot be told ------------------------------------------------------------

@@ -1,23 +1,15 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# heapsonde top: the screen and its keys in a real terminal, of real programs; and that nothing is
-# left behind, neither in the terminal nor in the program. Needs root, BPF and tmux.
+# heapsonde top: the screen and its keys in a real terminal, of real programs. Needs root, BPF and
+# tmux. How it ends: top_ends.bats.
 
 # Helpers set variables by name; bats runs each test in a subshell.
 # shellcheck disable=SC2030,SC2031,SC2154
 
 load helpers
 load daemon_helpers
-load permissions_helpers
 load top_helpers
-
-ONE=4242
-
-# Enough samples for the shares below: see there.
-has_samples() {
-  shot | grep -Eq 'samples ([5-9][0-9]\.[0-9]k|[0-9]{3}k|[0-9.]+M)'
-}
 
 # ---- the screen ---------------------------------------------------------------------------
 
@@ -89,7 +81,7 @@ has_samples() {
   hides reversed
   press x
   shows 'stacks, allocated'
-  shows 'Busy.churn +busy.ml:16 < B'
+  shows 'Busy.churn:16 < Busy.work < '
   press x
   shows 'sites, allocated'
   # One interval, then one for each column that there is still room for.
@@ -178,6 +170,7 @@ has_samples() {
   shows 'Ctrl-C quits anywhere'
   press PPage NPage
   shows 'invisible, and in no figure'
+  shows 'lines [0-9]+-([0-9]+) of \1\)'
   press q
   shows 'ALLOCATION SITE'
   press Space
@@ -195,6 +188,11 @@ has_samples() {
   shows 'rate 2\^-12 '
   press z
   shows 'Busy.churn'
+  # Ten times lower than the lowest.
+  local i
+  for ((i = 0; i < 38; i++)); do press -; done
+  shows 'rate 2\^-40 '
+  shows 'there is no lower rate'
   press q
   left_well run 0
   nothing_attached "$target_pid"
@@ -211,7 +209,7 @@ has_samples() {
     case $wh in
       '20 5')
         shows '^ ALLOC/s +ALLOCATI'
-        shows 'Busy.churn'
+        shows 'Busy.c…:16'
         ;;
       '140 12' | '300 60')
         shows '(±[^±]+){8}Busy.churn'
@@ -225,7 +223,7 @@ has_samples() {
   left_well run 0
   # From the beginning, and with keys.
   size='20 5' start_top small -p "$target_pid"
-  shows 'Busy.churn'
+  shows 'Busy.c…:16'
   press Down Enter Tab '?' q q
   shows 'ALLOCATI'
   press q
@@ -250,210 +248,4 @@ has_samples() {
   not screen_has '±'
   press q
   left_well ascii 0
-}
-
-# ---- ends ---------------------------------------------------------------------------------
-
-@test "top: q, Ctrl-C, SIGTERM, SIGHUP and a crash restore the terminal and detach" {
-  start_target target busy
-  local how
-  for how in q C-c TERM HUP INT; do
-    start_top "run-$how" -p "$target_pid" -r 2^-11
-    shows 'Busy.churn'
-    case $how in
-      q | C-c) press $how ;;
-      *) kill "-$how" "$top_pid" ;;
-    esac
-    left_well "run-$how" 0
-    [[ ! -s run-$how.err ]]
-    nothing_attached "$target_pid"
-  done
-  # Our own fault, as it looks from outside.
-  for how in SEGV ABRT QUIT; do
-    start_top "run-$how" -p "$target_pid" -r 2^-11
-    shows 'Busy.churn'
-    kill "-$how" "$top_pid"
-    left_well "run-$how" $((128 + $(kill -l $how)))
-    nothing_attached "$target_pid"
-  done
-}
-
-@test "top: kill -9 leaves nothing attached" {
-  start_target target busy
-  start_top run -p "$target_pid" -r 2^-11
-  shows 'Busy.churn'
-  bpf_objects "$top_pid" >objects
-  kill -KILL "$top_pid"
-  nothing_left "$target_pid" objects
-  tell target stop
-  ended_with 0 "$target_pid" target.err
-  grep -q '^ok' target.out
-}
-
-@test "top: Ctrl-Z gives the terminal back, fg goes on" {
-  start_target target busy
-  start_top run -p "$target_pid" -r 2^-11
-  shows 'Busy.churn'
-  press C-z
-  wait_until "the shell" screen_lacks 'Busy.churn'
-  [[ $(pane run alternate_on) == 0 ]]
-  press fg Enter
-  shows 'Busy.churn'
-  [[ $(pane run alternate_on) == 1 ]]
-  # Stopped by somebody else: top can give nothing back, but the shell takes it.
-  kill -STOP "$top_pid"
-  shows '^\[1\].*Stopped'
-  press fg Enter
-  hides 'Stopped'
-  press Tab
-  shows 'sites, live'
-  press q
-  wait_until "top to end" has_ended "$top_pid"
-  wait_until "the terminal to be as before" is_restored run
-  nothing_attached "$target_pid"
-}
-
-@test "top: the end of the program: its final state, until q" {
-  start_target target lists 20000 --wait
-  start_top run -p "$target_pid" -r 1
-  tell target go
-  said target '^done'
-  tell target end
-  ended_with 0 "$target_pid" target.err
-  shows '^target exited: this is the final state; q quits'
-  shows 'Lists.conses'
-  press Down Enter
-  shows '^Stack 1'
-  press q
-  shows 'ALLOCATION SITE'
-  press q
-  left_well run 0
-}
-
-@test "top: errors leave the terminal alone" {
-  start_top none -p "$(</proc/sys/kernel/pid_max)"
-  left_well none 1
-  grep -q 'no process' none.err
-  (($(wc -l <none.err) == 1))
-  start_top shell -p $$
-  left_well shell 1
-  (($(wc -l <shell.err) == 1))
-  start_target target busy
-  start_top domain -p "$target_pid" --domain 77
-  left_well domain 1
-  grep -q 'no domain 77' domain.err
-  start_top usage -p "$target_pid" --by size
-  left_well usage 2
-  start_top nodaemon -p "$target_pid" --socket "$PWD/none"
-  left_well nodaemon 1
-  untouched "$target_pid"
-}
-
-# ---- plain tables ---------------------------------------------------------------------------
-
-@test "top without a terminal: the same figures as tables; exact at rate 1" {
-  start_target target lists 20000 --wait
-  "$HEAPSONDE" top -p "$target_pid" -r 1 --delay 0.2 --rows 50 >top.out 2>top.err </dev/null 3>&- &
-  local pid=$!
-  children+=("$pid")
-  wait_until "a table" grep -q 'ALLOCATION SITE' top.out
-  tell target go
-  said target '^done'
-  tell target end
-  ended_with 0 "$target_pid" target.err
-  ended_with 0 "$pid" top.err
-  [[ ! -s top.err ]]
-  not grep -q $'\e' top.out
-  # A time for each table.
-  (($(grep -Ec '^--- [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[+-][0-9]{4}$' top.out) == $(grep -c 'ALLOCATION SITE' top.out)))
-  # The last one is the end, with every word that was allocated.
-  awk '/^---/ { text = "" } { text = text $0 "\n" } END { printf "%s", text }' top.out >last.txt
-  cat last.txt target.out
-  grep -qx 'ended: target exited' last.txt
-  local function words total
-  while IFS=$'\t' read -r function words; do
-    total=$(column TOTAL "$function " <last.txt)
-    [[ $total == "$words" ]] || fail "$function allocated $words words, and TOTAL is $total"
-    n=$((${n:-0} + 1))
-  done < <(awk -F '\t' '$1 == "expect" {
-    w = $9
-    for (unit = ""; w >= 999.5; w /= 1000) unit = (unit == "" ? "k" : "M")
-    printf("%s\t%.*f%s\n", $5, (unit == "" || w >= 99.95 ? 0 : 1), w, unit) }' target.out)
-  ((n == 4))
-  [[ $(column SHARE '  all ' <last.txt) == 100% ]]
-}
-
-@test "top without a terminal: -n, --duration, --by stack, --metric; a dumb terminal" {
-  start_target target busy --domains 2
-  "$HEAPSONDE" top -p "$target_pid" -n 3 --delay 0.1 -r 2^-11 >three.out
-  (($(grep -c '^---' three.out) == 3))
-  "$HEAPSONDE" top -p "$target_pid" --duration 0.5 --delay 0.1 -r 2^-11 --by stack --metric live --rows 1 >stack.out
-  cat stack.out
-  grep -q '^stacks, live; by LIVE' stack.out
-  tail -n 2 stack.out | grep -q 'Busy.churn  busy.ml:16 < Busy.work'
-  tail -n 1 stack.out | grep -Eq 'all [34]$'
-  start_top dumb -p "$target_pid" -n 2 --delay 0.1 --plain
-  left_well dumb 0
-  environment='TERM=dumb' start_top dumber -p "$target_pid" -n 1 --delay 0.1
-  left_well dumber 0
-  [[ ! -s dumber.err ]]
-  environment='TERM=nonsense' start_top nonsense -p "$target_pid" -n 1 --delay 0.1
-  left_well nonsense 0
-  grep -q 'nothing is known of the terminal nonsense; so it is plain tables' nonsense.err
-  # A reader that goes, a disk that is full.
-  local status=0
-  "$HEAPSONDE" top -p "$target_pid" --delay 0.1 >/dev/full 2>full.err || status=$?
-  ((status == 1))
-  grep -q 'cannot write' full.err
-  nothing_attached "$target_pid"
-}
-
-# ---- through the daemon -----------------------------------------------------------------------
-
-@test "top through the daemon, as a user who is not root" {
-  daemon_for_users
-  start_of target $ONE "$anywhere/busy"
-  start_of roots 0 "$anywhere/busy"
-  cat >"$anywhere/top" <<END
-#!/bin/bash
-shift
-exec setpriv --reuid=$ONE --regid=$ONE --clear-groups env HEAPSONDE_SOCKET=$HEAPSONDE_SOCKET $anywhere/heapsonde top "\$@"
-END
-  chmod 755 "$anywhere/top"
-  HEAPSONDE=$anywhere/top start_top run -p "$target_pid" -r 2^-11
-  shows 'Busy.churn +busy.ml:16'
-  shows 'GC [0-9.]+ minor/s'
-  wait_until "50,000 samples" has_samples
-  within "$(shot | column SHARE Busy.churn)" 99.0 99.9
-  status_of 1 '"\(.uid) \(.bound)"' | grep -qx "$ONE true"
-  press +
-  shows 'rate 2\^-10 '
-  press q
-  left_well run 0
-  [[ $("$HEAPSONDE" status) == 'no profiles' ]]
-  nothing_attached "$target_pid"
-  # Not another user's; and kill -9.
-  HEAPSONDE=$anywhere/top start_top refused -p "$roots_pid"
-  left_well refused 1
-  grep -q "does not run entirely as user $ONE" refused.err
-  HEAPSONDE=$anywhere/top start_top killed -p "$target_pid" -r 2^-11
-  shows 'Busy.churn +busy.ml:16'
-  kill -KILL "$top_pid"
-  nothing_attached "$target_pid"
-  # The end of the program, and of the daemon.
-  HEAPSONDE=$anywhere/top start_top last -p "$target_pid" -r 2^-11
-  shows 'Busy.churn +busy.ml:16'
-  tell target stop
-  ended_with 0 "$target_pid" target.err
-  shows '^target exited: this is the final state; q quits'
-  press q
-  left_well last 0
-  start_of again $ONE "$anywhere/busy"
-  HEAPSONDE=$anywhere/top start_top daemon -p "$again_pid" -r 2^-11
-  shows 'Busy.churn +busy.ml:16'
-  stop_daemon
-  shows '^interrupted: this is the final state; q quits'
-  press q
-  left_well daemon 0
-  nothing_attached "$again_pid"
 }

@@ -120,3 +120,8 @@ within() {
   awk -v v="${1%\%}" -v low="$2" -v high="$3" 'BEGIN { exit !(v ~ /^[0-9.]+$/ && v + 0 >= low && v + 0 <= high) }' ||
     fail "$1 is not between $2 and $3"
 }
+
+# has_samples: 50,000 of them, which is enough for shares.
+has_samples() {
+  shot | grep -Eq 'samples ([5-9][0-9]\.[0-9]k|[0-9]{3}k|[0-9.]+M)'
+}

@@ -87,6 +87,8 @@ static inline void made__play(struct pipeline *p)
 	make__block(&r, HS_REC_PROMOTE, 3);
 	r.h.time_ns = 3000;
 	tell(p, &r);
+	/* As all have that tell when cycles end. */
+	tell_json(p, json_pack("{s:s, s:i}", "type", "counters", "domain", 0));
 	tell_json(p, json_pack("{s:s, s:i, s:s, s:i}", "type", "loss", "domain", 0, "cause",
 			       "ring_full", "count", 5));
 	tell_json(p, json_pack("{s:s, s:i, s:{s:i}}", "type", "summary", "time", 5000, "lost",
@@ -107,6 +109,16 @@ static inline void made__play_nothing(struct pipeline *p)
 	tell_json(p, json_pack("{s:s, s:f, s:n}", "type", "header", "rate", 1.0, "command"));
 	tell_json(p, json_pack("{s:s, s:i, s:f, s:s}", "type", "profile", "profile", 1, "rate", 1.0,
 			       "state", "sampling"));
+}
+
+/* As recorded with --track alloc. */
+static inline void made__play_allocs(struct pipeline *p)
+{
+	tell_json(p, json_pack("{s:s, s:f, s:s}", "type", "header", "rate", 1.0, "track",
+			       "major,alloc"));
+	tell_json(p, json_pack("{s:s, s:i, s:f, s:s}", "type", "profile", "profile", 1, "rate", 1.0,
+			       "state", "sampling"));
+	made__alloc(p, 1, 0, 0, 4, 3);
 }
 
 /* The file that exporter makes of what play tells, with a NUL behind it: the caller's. */

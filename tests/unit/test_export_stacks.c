@@ -150,11 +150,25 @@ static void is_whole_without_stacks(void **state)
 	(void)state;
 	/* No command: the capture's name. */
 	assert_string_equal(string(scope, "name"), "x.hsd");
-	for (size_t k = 0; k < 4; k++)
+	/* Survivors are not known of a capture that does not tell when cycles ended. */
+	assert_int_equal(json_array_size(json_object_get(scope, "profiles")), 3);
+	for (size_t k = 0; k < 3; k++)
 		expect_profile(scope, k, NULL, NULL, 0);
 	json_decref(scope);
 	scope = scope_of(made__play_huge, ROWS_ALLOC);
 	assert_true(json_is_number(json_object_get(profile(scope, 0), "endValue")));
+	json_decref(scope);
+}
+
+static void has_what_is_known_only(void **state)
+{
+	static const char *const stacks[] = { "(no OCaml frame)" };
+	static const int allocated[] = { 24 };
+	json_t *scope = scope_of(made__play_allocs, ROWS_ALLOC);
+
+	(void)state;
+	assert_int_equal(json_array_size(json_object_get(scope, "profiles")), 1);
+	expect_profile(scope, 0, stacks, allocated, 1);
 	json_decref(scope);
 }
 
@@ -166,6 +180,7 @@ int main(void)
 		cmocka_unit_test(has_profiles),
 		cmocka_unit_test(has_frames_once),
 		cmocka_unit_test(is_whole_without_stacks),
+		cmocka_unit_test(has_what_is_known_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -247,8 +247,8 @@ static void names_what_is_not_known(void **state)
 	event = make__event(&r);
 	assert_int_equal(heap__event(heap, &event, NULL, 1), 0);
 	expect_by(ROWS_BY_SITE, ROWS_ALLOC, NULL,
-		  "caml_main=8 | ?=4 | ?  a.ml:7=2 | (stack lost)=1");
-	expect_by(ROWS_BY_FUNCTION, ROWS_ALLOC, NULL, "caml_main=8 | ?=6 | (stack lost)=1");
+		  "caml_main=8 | (unknown)=4 | (unknown)  a.ml:7=2 | (stack lost)=1");
+	expect_by(ROWS_BY_FUNCTION, ROWS_ALLOC, NULL, "caml_main=8 | (unknown)=6 | (stack lost)=1");
 }
 
 /* The rows by size. */

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "user/top/columns.h"
+#include "user/top/label.h"
 #include "user/top/screen.h"
 #include "user/common/units.h"
 
@@ -111,7 +112,9 @@ static void test_columns(void **state)
 			int before = 0;
 
 			assert_int_equal(canvas__resize(&canvas, 2, width, false), 0);
-			columns__choose(&c, width, metric, variant % 2, false);
+			columns__choose(&c, width,
+					metric == ROWS_LIVE ? ROWS_BY_STACK : ROWS_BY_SITE, metric,
+					variant % 2, false);
 			assert_true(c.label < width);
 			for (int i = 0; i < c.n; i++) {
 				assert_true(c.at[i].end > before);
@@ -129,15 +132,69 @@ static void test_columns(void **state)
 					 0);
 		}
 	/* What is promised of 80 columns, and of wide terminals. */
-	columns__choose(&c, 80, ROWS_ALLOC, false, true);
+	columns__choose(&c, 80, ROWS_BY_SITE, ROWS_ALLOC, false, true);
 	assert_int_equal(c.n, 6);
 	assert_true(c.at[0].interval_end > 0);
 	assert_true(c.label <= 80 - 24);
-	columns__choose(&c, 140, ROWS_ALLOC, false, true);
+	columns__choose(&c, 140, ROWS_BY_SITE, ROWS_ALLOC, false, true);
 	assert_int_equal(c.n, FIGURES);
 	for (int i = 0; i < c.n; i++)
 		assert_true(c.at[i].interval_end > 0);
+	/* Of stacks rather the callers. */
+	columns__choose(&c, 80, ROWS_BY_STACK, ROWS_ALLOC, false, true);
+	assert_true(c.label <= 40 && c.n >= 4 && c.at[0].interval_end > 0);
 	canvas__deinit(&canvas);
+}
+
+/* ---- names that do not fit ---- */
+
+static const char *fitted(const struct row *r, enum rows_by by, int cols, bool is_utf8)
+{
+	static char text[256];
+
+	return label__fitted(r, by, cols, is_utf8, text, sizeof(text));
+}
+
+static void test_labels(void **state)
+{
+	const struct hs_location locations[] = {
+		{ .function = "Mod.f", .file = "mod.ml", .line = 7 },
+		{ .function = "Mod.g", .file = "mod.ml", .line = 9 }
+	};
+	struct stack_frame frames[] = { { .locations = &locations[0], .n_locations = 1 },
+					{ .locations = &locations[1], .n_locations = 1 } };
+	const struct stack stack = { .depth = 2, .frames = frames };
+	struct row r = { .function = "Stdlib__Buffer.create", .file = "buffer.ml", .line = 43 };
+
+	(void)state;
+	assert_string_equal(fitted(&r, ROWS_BY_SITE, 35, true),
+			    "Stdlib__Buffer.create  buffer.ml:43");
+	assert_string_equal(fitted(&r, ROWS_BY_SITE, 25, true), "Stdlib__Buffer.create\u2026:43");
+	assert_string_equal(fitted(&r, ROWS_BY_SITE, 25, false), "Stdlib__Buffer.creat..:43");
+	/* Narrower than that there is no point. */
+	assert_string_equal(fitted(&r, ROWS_BY_SITE, 7, true),
+			    "Stdlib__Buffer.create  buffer.ml:43");
+	/* By columns, not by bytes, and no half of a character. */
+	r.function = "\u4e2d\u6587\u4e2d\u6587\u4e2d\u6587";
+	assert_string_equal(fitted(&r, ROWS_BY_SITE, 13, true),
+			    "\u4e2d\u6587\u4e2d\u6587\u2026:43");
+	r = (struct row){ 0 };
+	assert_string_equal(fitted(&r, ROWS_BY_SITE, 5, true), "(no OCaml frame)");
+	/* Callers before the file. */
+	r = (struct row){ .function = "Mod.f", .file = "mod.ml", .line = 7, .stack = &stack };
+	assert_string_equal(fitted(&r, ROWS_BY_STACK, 23, true), "Mod.f  mod.ml:7 < Mod.g");
+	assert_string_equal(fitted(&r, ROWS_BY_STACK, 22, true), "Mod.f:7 < Mod.g");
+	/* Two sites of one function never look alike where there is room to tell. */
+	for (int cols = 12; cols < 60; cols++) {
+		char text[256];
+
+		r = (struct row){ .function = "CamlinternalFormat.make_int_padding_precision.(fun)",
+				  .file = "camlinternalFormat.ml",
+				  .line = 1693 };
+		snprintf(text, sizeof(text), "%s", fitted(&r, ROWS_BY_SITE, cols, true));
+		r.line = 1695;
+		assert_string_not_equal(text, fitted(&r, ROWS_BY_SITE, cols, true));
+	}
 }
 
 /* ---- canvas ---- */
@@ -271,10 +328,11 @@ static void test_help(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),  cmocka_unit_test(test_intervals),
-		cmocka_unit_test(test_rate),    cmocka_unit_test(test_columns),
-		cmocka_unit_test(test_names),   cmocka_unit_test(test_canvas_edges),
-		cmocka_unit_test(test_screens), cmocka_unit_test(test_help),
+		cmocka_unit_test(test_values),       cmocka_unit_test(test_intervals),
+		cmocka_unit_test(test_rate),         cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_labels),       cmocka_unit_test(test_names),
+		cmocka_unit_test(test_canvas_edges), cmocka_unit_test(test_screens),
+		cmocka_unit_test(test_help),
 	};
 
 	/* Widths of characters; in every Debian. */

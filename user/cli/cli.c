@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "user/cli/common_args.h"
+#include "user/common/stream.h"
 
 #define MAX_SECONDS (366.0 * 24 * 3600)
 
@@ -145,10 +146,11 @@ int cli__open_signals(struct hs_error *err)
 int cli__finish(int status)
 {
 	struct hs_error err;
+	int code = stream__flush(stdout);
 
-	if (!fflush(stdout) && !ferror(stdout))
+	if (!code)
 		return status;
-	hs_error__set(&err, -errno, "cannot write the output: %s", strerror(errno));
+	hs_error__set(&err, code, "cannot write the output: %s", strerror(-code));
 	return cli__die(&err);
 }
 

@@ -9,6 +9,7 @@
 #include "user/cli/cli.h"
 #include "user/cli/common_args.h"
 #include "user/daemon/daemon.h"
+#include "user/daemon/metrics_listen.h"
 #include "user/wire/wire.h"
 
 enum { OPT_SOCKET = 256, OPT_METRICS, OPT_MAX_PROFILES, OPT_MAX_BLOCKS, OPT_MAX_MEMORY };
@@ -39,6 +40,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->socket_path = arg;
 		return 0;
 	case OPT_METRICS:
+		if (metrics_listen__check(arg))
+			cli__argp_error(state,
+					"not an address for metrics, as 127.0.0.1:9464, [::1]:9464 "
+					"or :9464: %s",
+					arg);
 		o->metrics = arg;
 		return 0;
 	case OPT_MAX_PROFILES:

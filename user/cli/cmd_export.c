@@ -14,7 +14,7 @@
 
 #include "user/cli/cli.h"
 #include "user/cli/common_args.h"
-#include "user/cli/output_file.h"
+#include "user/cli/output_whole.h"
 #include "user/cli/progress.h"
 #include "user/collect/replay.h"
 #include "user/common/say.h"
@@ -24,20 +24,24 @@ enum { OPT_CTF_VERSION = 256, OPT_METRIC };
 
 struct options {
 	const char *input;
-	const char *output; /* NULL: stdout */
-	const struct exporter *exporter;
+	const char *output;              /* NULL: stdout */
+	const struct exporter *exporter; /* NULL while parsing: what the output's name says */
 	struct export_options export;
 	bool force;
+	bool has_metric;
 };
 
 static const struct argp_option option_list[] = {
-	{ "to", 't', "FORMAT", 0, "The format to make (default jsonl); see below", 0 },
+	{ "to", 't', "FORMAT", 0,
+	  "The format to make; see below (default: what FILE ends in says, else jsonl)", 0 },
 	{ "output", 'o', "FILE", 0, "Write to FILE instead of standard output (-)", 0 },
 	{ "force", OUTPUT_OPT_FORCE, NULL, 0, OUTPUT_FORCE_HELP, 0 },
 	{ "ctf-version", OPT_CTF_VERSION, "N", 0,
 	  "Of --to ctf: 2 (default), or 3, which keeps the domains", 0 },
 	{ "metric", OPT_METRIC, "METRIC", 0,
-	  "What formats show that show one figure: alloc (default), live, promoted, survivors", 0 },
+	  "What folded has, and html, pprof and speedscope show first: alloc (default), live, "
+	  "promoted, survivors; pprof has alloc and live",
+	  0 },
 	{ 0 },
 };
 
@@ -56,10 +60,22 @@ static const struct exporter *find_exporter(const struct argp_state *state, cons
 	return found;
 }
 
-static void check(const struct options *o, const struct argp_state *state)
+/* An option that would have no effect is a mistake. Also sets what was not given. */
+static void check(struct options *o, const struct argp_state *state)
 {
 	if (!o->input)
 		cli__argp_error(state, "which capture?");
+	if (!o->exporter)
+		o->exporter = exporter__for_name(o->output);
+	if (o->has_metric && !o->exporter->metrics)
+		cli__argp_error(state, "%s has all records, and no --metric", o->exporter->name);
+	if (o->has_metric && !(o->exporter->metrics & 1u << o->export.metric))
+		cli__argp_error(state, "%s has no metric %s", o->exporter->name,
+				rows__metric_name(o->export.metric));
+	if (o->export.ctf_version && o->exporter != &export_ctf)
+		cli__argp_error(state, "--ctf-version is for --to ctf");
+	if (!o->export.ctf_version)
+		o->export.ctf_version = 2;
 	if (o->exporter->is_binary && !o->output && isatty(STDOUT_FILENO))
 		cli__argp_error(state, "%s is not for a terminal: give -o FILE", o->exporter->name);
 }
@@ -91,6 +107,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			cli__argp_error(state,
 					"the metric is alloc, live, promoted or survivors, not %s",
 					arg);
+		o->has_metric = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (o->input)
@@ -120,14 +137,9 @@ static char *list_formats(int key, const char *text, void *input)
 		return (char *)text;
 	fputs("Formats:\n", f);
 	for (const struct exporter *const *e = exporters; *e; e++)
-		fprintf(f, "\n  %-12s %s", (*e)->name, (*e)->about);
+		fprintf(f, "\n  %-12s %s (%s)", (*e)->name, (*e)->about, (*e)->suffix);
 	fclose(f);
 	return list;
-}
-
-static int write_error(int code, struct hs_error *err)
-{
-	return hs_error__set(err, code, "cannot write the output: %s", strerror(-code));
 }
 
 static int run_replay(struct replay *r, const struct options *o, struct hs_error *err)
@@ -143,21 +155,25 @@ static int run_replay(struct replay *r, const struct options *o, struct hs_error
 	return ret;
 }
 
-/* Event by event; f is taken over. */
-static int stream(struct replay *r, const struct options *o, FILE *f, struct hs_error *err)
+/* Event by event. */
+static int stream(struct replay *r, const struct options *o, struct output_whole *output,
+		  struct hs_error *err)
 {
-	int ret = o->exporter->open(&r->sink, f, &o->export);
+	int ret = o->exporter->open(&r->sink, output->stream, &o->export);
 
+	/* The sink's now, which has said at its last flush whether all could be written. */
+	output->stream = NULL;
 	if (ret)
-		return write_error(ret, err);
+		return hs_error__set(err, ret, "cannot write the output: %s", strerror(-ret));
 	ret = run_replay(r, o, err);
 	sink__free(r->sink);
 	r->sink = NULL;
 	return ret;
 }
 
-/* All at once; f is taken over. */
-static int write_whole(struct replay *r, const struct options *o, FILE *f, struct hs_error *err)
+/* All at once. */
+static int write_whole(struct replay *r, const struct options *o, struct output_whole *output,
+		       struct hs_error *err)
 {
 	static const struct heap_options heap_options = { .want_timeline = true };
 	int ret;
@@ -169,33 +185,31 @@ static int write_whole(struct replay *r, const struct options *o, FILE *f, struc
 		ret = hs_error__set(err, -ENODATA,
 				    "%s was cut off before its header: nothing is in it", o->input);
 	if (!ret)
-		ret = o->exporter->write(f, r, &o->export, err);
-	errno = 0;
-	if (!ret && (fflush(f) || ferror(f)))
-		ret = write_error(errno ? -errno : -EIO, err);
-	if (fclose(f) && !ret)
-		ret = write_error(-errno, err);
-	return ret;
+		ret = replay__can_answer(r, o->export.metric, err);
+	if (!ret)
+		ret = o->exporter->write(output->stream, r, &o->export, err);
+	return output_whole__close(output, ret, err);
 }
 
 static int export(struct replay *r, const struct options *o, struct hs_error *err)
 {
-	struct output_file file;
-	FILE *f;
-	int ret = output_file__open(&file, o->output, OUTPUT_WHOLE | (o->force ? OUTPUT_FORCE : 0),
-				    err);
+	struct output_whole output;
+	int ret = output_whole__open(&output, o->output, o->force, o->input, err);
 
-	if (!ret) {
-		f = output_file__take_stream(&file, err);
-		if (!f)
-			ret = -ENOMEM;
-		else
-			ret = (o->exporter->open ? stream : write_whole)(r, o, f, err);
-	}
 	if (!ret)
-		ret = output_file__keep(&file, err);
-	output_file__drop(&file);
-	return ret;
+		ret = (o->exporter->open ? stream : write_whole)(r, o, &output, err);
+	return output_whole__end(&output, ret, err);
+}
+
+static void print_notes(const struct replay *r, const struct options *o)
+{
+	if (r->is_cut)
+		say__note("%s was cut off; everything up to there is exported", o->input);
+	/* All others have room to say so themselves. */
+	if (o->exporter->is_bare && o->export.metric != ROWS_ALLOC)
+		say__note("%s: blocks allocated before the recording began are not known, and not "
+			  "in any figure",
+			  o->exporter->name);
 }
 
 int cmd_export(int argc, char **argv)
@@ -208,7 +222,7 @@ int cmd_export(int argc, char **argv)
 					  NULL,
 					  list_formats,
 					  NULL };
-	struct options o = { .exporter = &export_jsonl, .export.ctf_version = 2 };
+	struct options o = { 0 };
 	struct replay r = { 0 };
 	struct hs_error err;
 	int status = 0;
@@ -218,8 +232,8 @@ int cmd_export(int argc, char **argv)
 	r.path = o.export.input = o.input;
 	if (export(&r, &o, &err))
 		status = cli__die(&err);
-	else if (r.is_cut)
-		say__note("%s was cut off; everything up to there is exported", o.input);
+	else
+		print_notes(&r, &o);
 	replay__deinit(&r);
 	return status;
 }

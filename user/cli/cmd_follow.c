@@ -18,10 +18,10 @@
 
 #include "user/cli/cli.h"
 #include "user/cli/common_args.h"
+#include "user/cli/daemon_args.h"
 #include "user/cli/output_file.h"
 #include "user/client/client.h"
 #include "user/collect/capture.h"
-#include "user/wire/wire.h"
 
 #define ROOM_MIN_BYTES 65536u
 /* Longer than any record. */
@@ -32,8 +32,7 @@
 enum { OPT_FORMAT = 256 };
 
 struct options {
-	int profile;
-	const char *socket;
+	struct daemon_args args;
 	const char *format_name; /* of --format; NULL: not given */
 	enum sink_format format;
 };
@@ -54,7 +53,6 @@ struct follower {
 };
 
 static const struct argp_option option_list[] = {
-	{ "socket", CLI_OPT_SOCKET, "PATH", 0, CLI_SOCKET_HELP, 0 },
 	{ "format", OPT_FORMAT, "FORMAT", 0,
 	  "jsonl (default); hsd, a capture for `heapsonde report`, `export` and the like; or raw, "
 	  "the same not compressed",
@@ -69,9 +67,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		cli__argp_one_line(state);
-		return 0;
-	case CLI_OPT_SOCKET:
-		o->socket = arg;
+		state->child_inputs[0] = &o->args;
 		return 0;
 	case OPT_FORMAT:
 		o->format_name = arg;
@@ -81,14 +77,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (o->format != SINK_JSONL && isatty(STDOUT_FILENO))
 			cli__argp_error(state, "a capture is not for a terminal");
 		return 0;
-	case ARGP_KEY_ARG:
-		if (state->arg_num)
-			cli__argp_error(state, "one profile at a time");
-		o->profile = cli__argp_profile(state, arg);
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		cli__argp_error(state, "which profile?");
-		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -97,11 +85,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static int begin(struct follower *f, const struct options *o, struct hs_error *err)
 {
 	json_t *request, *answer = NULL;
-	int ret = client__connect(&f->client, o->socket, err);
+	int ret = client__connect(&f->client, o->args.socket, err);
 
 	if (ret)
 		return ret;
-	request = json_pack("{s:s, s:i}", "op", "follow", "profile", o->profile);
+	request = json_pack("{s:s, s:i}", "op", "follow", "profile", o->args.profile);
 	/* Only if it need be: an older daemon knows nothing of it. */
 	if (request && o->format != SINK_JSONL &&
 	    json_object_set_new(request, "format", json_string(sink_format__name(o->format)))) {
@@ -295,18 +283,19 @@ static int run(struct follower *f, const struct options *o, struct hs_error *err
 		ret = hs_error__set(err, -ECONNRESET,
 				    "the daemon has closed the connection before the end of "
 				    "profile %d",
-				    o->profile);
+				    o->args.profile);
 	return ret;
 }
 
 int cmd_follow(int argc, char **argv)
 {
+	static const struct argp_child children[] = { { &daemon_args__argp, 0, NULL, 0 }, { 0 } };
 	static const struct argp argp = { option_list,
 					  parse,
 					  "PROFILE",
 					  "Write the records of a profile to standard output, from "
 					  "now on until it ends, or Ctrl-C.",
-					  NULL,
+					  children,
 					  NULL,
 					  NULL };
 	struct follower f = { .client.fd = -1, .signal_fd = -1 };

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* heapsonde leaks: what a recorded program holds for long, and ever more of. */
-#include <string.h>
-
 #include "user/cli/cli.h"
 #include "user/cli/report_args.h"
 
@@ -23,7 +21,7 @@ static int read_half(const struct report_args *args, const struct recording *rec
 	uint64_t middle_ns = report__middle_ns(rec);
 
 	/* A pipe can be read once. */
-	if (!strcmp(args->captures[0], "-") || middle_ns <= rec->begin_ns)
+	if (!replay__is_repeatable(args->captures[0]) || middle_ns <= rec->begin_ns)
 		return 0;
 	return report_args__read(args, args->captures[0], (double)(middle_ns - rec->begin_ns) / 1e9,
 				 false, half, err);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* heapsonde report: where a recorded program's words come from, and what becomes of them. */
+#include <math.h>
+
 #include "user/cli/cli.h"
 #include "user/cli/report_args.h"
+#include "user/common/say.h"
+#include "user/report/show.h"
 
 static const struct argp_option options[] = {
 	REPORT_OPTION_BY,
@@ -16,6 +20,18 @@ static const struct argp_option options[] = {
 	REPORT_OPTION_JSON,
 	{ 0 },
 };
+
+/* A time after the end is no error, but probably not what was meant. */
+static void note_times(const struct recording *rec, const struct report_options *o)
+{
+	double latest_s = fmax(o->since_s, fmax(o->at_s, o->until_s));
+	double length_s = (double)(rec->end_ns - rec->begin_ns) / 1e9;
+	char text[SHOW_CHARS];
+
+	if (latest_s > length_s)
+		say__note("%s ends %s after its beginning, before the time that is asked for",
+			  rec->path, show__seconds(length_s, text));
+}
 
 int cmd_report(int argc, char **argv)
 {
@@ -40,6 +56,7 @@ int cmd_report(int argc, char **argv)
 	ret = report_args__read(&args, args.captures[0], 0, false, &rec, &err);
 	if (!ret) {
 		recording__print_notes(&rec);
+		note_times(&rec, &args.options);
 		ret = report__rows(&rec, &args.options, &err);
 	}
 	recording__deinit(&rec);

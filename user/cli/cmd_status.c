@@ -13,20 +13,18 @@
 
 #include "user/cli/cli.h"
 #include "user/cli/common_args.h"
+#include "user/cli/daemon_args.h"
 #include "user/cli/status.h"
 #include "user/client/client.h"
 #include "user/common/units.h"
 #include "user/sinks/json.h"
-#include "user/wire/wire.h"
 
 struct options {
-	int profile; /* 0: all */
-	const char *socket;
+	struct daemon_args args;
 	bool json;
 };
 
 static const struct argp_option option_list[] = {
-	{ "socket", CLI_OPT_SOCKET, "PATH", 0, CLI_SOCKET_HELP, 0 },
 	{ "json", 'j', NULL, 0, "One JSON object a line", 0 },
 	{ 0 },
 };
@@ -35,20 +33,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct options *o = state->input;
 
+	(void)arg;
 	switch (key) {
 	case ARGP_KEY_INIT:
 		cli__argp_one_line(state);
-		return 0;
-	case CLI_OPT_SOCKET:
-		o->socket = arg;
+		state->child_inputs[0] = &o->args;
 		return 0;
 	case 'j':
 		o->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (state->arg_num)
-			cli__argp_error(state, "one profile at a time");
-		o->profile = cli__argp_profile(state, arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -163,6 +155,7 @@ static int print_json(const json_t *profile)
 
 int cmd_status(int argc, char **argv)
 {
+	static const struct argp_child children[] = { { &daemon_args__argp, 0, NULL, 0 }, { 0 } };
 	static const struct argp argp = {
 		option_list,
 		parse,
@@ -170,12 +163,13 @@ int cmd_status(int argc, char **argv)
 		"Show the profiles of the daemon: one's own, or all for root; or one of them in "
 		"detail.\v"
 		"LIVE-WORDS are the words that live of those allocated since the start, "
-		"estimated; LOST is how much is missing from the records, over all causes.",
-		NULL,
+		"estimated: older blocks are not known. LOST is how much is missing from the "
+		"records, over all causes.",
+		children,
 		NULL,
 		NULL
 	};
-	struct options o = { 0 };
+	struct options o = { .args.is_optional = true };
 	const json_t *profiles;
 	json_t *answer;
 	struct hs_error err;
@@ -183,12 +177,12 @@ int cmd_status(int argc, char **argv)
 
 	if (common_args__parse(&argp, argc, argv, 0, &o))
 		return CLI_EXIT_USAGE;
-	if (status__ask(o.socket, o.profile, &answer, &err))
+	if (status__ask(o.args.socket, o.args.profile, &answer, &err))
 		return cli__die(&err);
 	profiles = json_object_get(answer, "profiles");
 	for (size_t i = 0; o.json && !ret && i < json_array_size(profiles); i++)
 		ret = print_json(json_array_get(profiles, i));
-	if (!o.json && o.profile)
+	if (!o.json && o.args.profile)
 		status_detail__print(json_array_get(profiles, 0));
 	else if (!o.json)
 		print_table(profiles);

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* heapsonde timeline: a recorded program's words over time. */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "user/cli/cli.h"
-#include "user/cli/output_file.h"
+#include "user/cli/output_whole.h"
 #include "user/cli/report_args.h"
 #include "user/export/html.h"
 
@@ -25,25 +21,18 @@ static const struct argp_option options[] = {
 static int write_html(const struct report_args *args, const struct recording *rec,
 		      struct hs_error *err)
 {
-	struct output_file file;
-	FILE *f = NULL;
-	int ret = output_file__open(&file, args->output,
-				    OUTPUT_WHOLE | (args->force ? OUTPUT_FORCE : 0), err);
+	const char *input = args->captures[0];
+	struct output_whole output;
+	int ret = replay__can_answer(&rec->replay, ROWS_LIVE, err);
 
+	if (ret)
+		return ret;
+	ret = output_whole__open(&output, args->output, args->force, input, err);
 	if (!ret) {
-		f = output_file__take_stream(&file, err);
-		ret = f ? html__timeline(f, &rec->replay, args->captures[0], err) : -ENOMEM;
+		ret = html__timeline(output.stream, &rec->replay, input, err);
+		ret = output_whole__close(&output, ret, err);
 	}
-	errno = 0;
-	if (f && !ret && (fflush(f) || ferror(f)))
-		ret = hs_error__set(err, errno ? -errno : -EIO, "cannot write the output: %s",
-				    strerror(errno ? errno : EIO));
-	if (f && fclose(f) && !ret)
-		ret = hs_error__set(err, -errno, "cannot write the output: %s", strerror(errno));
-	if (!ret)
-		ret = output_file__keep(&file, err);
-	output_file__drop(&file);
-	return ret;
+	return output_whole__end(&output, ret, err);
 }
 
 int cmd_timeline(int argc, char **argv)

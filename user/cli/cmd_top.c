@@ -123,14 +123,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* As record has it, in the daemon too, whose own tables are smaller. */
-static void set_memory(struct attach_options *a)
-{
-	a->ring_bytes = a->ring_bytes ? a->ring_bytes : ATTACH_RING_BYTES;
-	a->max_blocks = a->max_blocks ? a->max_blocks : ATTACH_MAX_BLOCKS;
-	a->max_stacks = a->max_stacks ? a->max_stacks : ATTACH_MAX_STACKS;
-}
-
 int cmd_top(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &profile_args__argp, 0, NULL, 0 }, { 0 } };
@@ -151,7 +143,7 @@ int cmd_top(int argc, char **argv)
 		o.is_rate_auto = !parsing.args.n_rates;
 		if (o.is_rate_auto)
 			tier_choice__make(RATE_FIRST, &o.profile.attach.tier);
-		set_memory(&o.profile.attach);
+		profile_args__fill_memory(&o.profile.attach);
 		if (top__run(&o, &err))
 			status = cli__die(&err);
 	}

@@ -59,6 +59,9 @@ static int run(int argc, char **argv)
 		argv[0] = name;
 		return commands[i].run(argc, argv);
 	}
+	if (argv[0][0] == '-')
+		return cli__usage_error("no option %s here; options come after the command",
+					argv[0]);
 	return cli__usage_error("no command %s; heapsonde --help lists them", argv[0]);
 }
 
@@ -79,9 +82,12 @@ int main(int argc, char **argv)
 		print_help(stderr);
 		return CLI_EXIT_USAGE;
 	}
+	if (!strcmp(argv[1], "help") && argc > 3)
+		return cli__usage_error("heapsonde help takes one command, not also %s", argv[3]);
 	if (!strcmp(argv[1], "help") && argc > 2)
 		return help(argv[2]);
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "-?") ||
+	    !strcmp(argv[1], "help")) {
 		print_help(stdout);
 		return cli__finish(0);
 	}

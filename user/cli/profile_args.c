@@ -112,6 +112,13 @@ static int parse_count(const char *text, uint32_t *out)
 	return 0;
 }
 
+void profile_args__fill_memory(struct attach_options *a)
+{
+	a->ring_bytes = a->ring_bytes ? a->ring_bytes : ATTACH_RING_BYTES;
+	a->max_blocks = a->max_blocks ? a->max_blocks : ATTACH_MAX_BLOCKS;
+	a->max_stacks = a->max_stacks ? a->max_stacks : ATTACH_MAX_STACKS;
+}
+
 /* The options about kernel memory. */
 static error_t parse_memory(int key, char *arg, struct argp_state *state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The options that say what to sample, for `record` and `start`.
+ * The options that say what to sample, for `record`, `start` and `top`.
  *
  * In:   argp: profile_args__argp is a child of the command's parser, and gets a
  *       struct profile_args as its input.
@@ -35,5 +35,11 @@ extern const struct argp profile_args__argp;
 
 /* Parse a rate into a tier, or end as cli__argp_error does. */
 void profile_args__rate(const struct argp_state *state, const char *text, struct tier_choice *out);
+
+/*
+ * Kernel memory that was not given is as for a recording, not the smaller tables that the
+ * daemon would take.
+ */
+void profile_args__fill_memory(struct attach_options *a);
 
 #endif /* HEAPSONDE_PROFILE_ARGS_H */

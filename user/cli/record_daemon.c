@@ -14,6 +14,7 @@
 
 #include "user/cli/cli.h"
 #include "user/cli/output_file.h"
+#include "user/cli/profile_args.h"
 #include "user/cli/record_notes.h"
 #include "user/client/start_request.h"
 #include "user/client/client.h"
@@ -101,31 +102,21 @@ static int wait_line(struct recording *r, json_t **line, struct hs_error *err)
 
 /* ---- the steps ---- */
 
-/* What record has by default, not the smaller tables that the daemon would take. */
-static struct profile_options with_memory(const struct profile_options *o)
-{
-	struct profile_options own = *o;
-	struct attach_options *a = &own.attach;
-
-	a->ring_bytes = a->ring_bytes ? a->ring_bytes : ATTACH_RING_BYTES;
-	a->max_blocks = a->max_blocks ? a->max_blocks : ATTACH_MAX_BLOCKS;
-	a->max_stacks = a->max_stacks ? a->max_stacks : ATTACH_MAX_STACKS;
-	return own;
-}
-
 static int send_start(struct recording *r, struct hs_error *err)
 {
 	const struct record_options *o = r->options;
-	const struct profile_options profile = with_memory(&o->profile);
+	struct profile_options profile = o->profile; /* what it points to stays o's */
 	struct start_request request = { .pid = r->child ? child__pid(r->child) : o->pid,
 					 .profile = &profile,
 					 .format = o->format,
 					 .is_bound = true,
 					 .duration_s = o->duration_s,
 					 .top = o->top };
-	json_t *json = start_request__json(&request);
+	json_t *json;
 	int ret;
 
+	profile_args__fill_memory(&profile.attach);
+	json = start_request__json(&request);
 	if (!json)
 		return hs_error__set(err, -ENOMEM, "out of memory");
 	ret = client__send(&r->client, json, o->output ? r->file.fd : STDOUT_FILENO, err);

@@ -17,15 +17,13 @@
 #define STEPS_DEFAULT 24
 #define SIGNIFICANCE_DEFAULT 0.01
 
-/* 0, for the beginning, is a time but not a duration. */
+/* Seconds after the beginning; > 0, for 0 is how options say that none was given. */
 static double parse_time(const struct argp_state *state, const char *arg)
 {
 	double seconds;
 
-	if (!strcmp(arg, "0"))
-		return 0;
 	if (cli__parse_seconds(arg, &seconds))
-		cli__argp_error(state, "not a time since the beginning (12.5, 90s, 2m, 1h): %s",
+		cli__argp_error(state, "not a time after the beginning (12.5, 90s, 2m, 1h): %s",
 				arg);
 	return seconds;
 }
@@ -153,13 +151,14 @@ error_t report_args__parse(int key, char *arg, struct argp_state *state)
 		cli__argp_one_line(state);
 		return 0;
 	case REPORT_AT:
-		o->at_s = cli__argp_seconds(state, arg);
+		o->at_s = parse_time(state, arg);
 		return 0;
 	case REPORT_SINCE:
-		o->since_s = parse_time(state, arg);
+		/* All that there is. */
+		o->since_s = strcmp(arg, "0") ? parse_time(state, arg) : 0;
 		return 0;
 	case REPORT_UNTIL:
-		o->until_s = cli__argp_seconds(state, arg);
+		o->until_s = parse_time(state, arg);
 		return 0;
 	case REPORT_SURVIVED:
 		o->survived = (uint32_t)parse_count(state, arg, "major cycles");

@@ -92,7 +92,7 @@ static void print_records(const json_t *p)
 	units__words(json_number_value(json_object_get(p, "live_words")), live, sizeof(live));
 	printf("%-12s%lld allocations with %lld samples\n", "records",
 	       status__integer(p, "records"), status__integer(p, "samples"));
-	printf("%-12s%s words\n", "live", live);
+	printf("%-12s%s words of those allocated since the start\n", "live", live);
 	json_object_foreach (lost, cause, n)
 		printf("%-12s%s: %lld\n", "lost", cause, (long long)json_integer_value(n));
 }

@@ -3,10 +3,11 @@
 #include "user/collect/replay.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "user/collect/capture.h"
 
@@ -114,6 +115,9 @@ static int on_json(void *ctx, json_t *object)
 		err = count_loss(r, object);
 	} else if (!strcmp(type, "summary")) {
 		err = keep_summary(r, object);
+	} else if (!strcmp(type, "counters")) {
+		/* As old as the records of cycles: then none has ended before the first one. */
+		r->tells_cycles = true;
 	}
 	return err ? err : pipeline__json(&r->pipeline, object);
 }
@@ -126,43 +130,54 @@ static int on_event(void *ctx, const struct hs_event *event)
 	if (r->pipeline.rate <= 0)
 		return -EBADMSG;
 	r->n_events++;
+	r->tells_cycles |= event->type == HS_REC_MAJOR_CYCLE;
 	return pipeline__event(&r->pipeline, event);
 }
 
 /* ---- reading ---- */
 
-static int out_of_memory(const struct replay *r, struct hs_error *err)
+/* In messages. */
+static const char *name_of(const struct replay *r)
 {
-	return hs_error__set(err, -ENOMEM, "%s: out of memory", r->path);
+	return strcmp(r->path, "-") ? r->path : "standard input";
 }
 
-static uint64_t size_of(FILE *f)
+static int out_of_memory(const struct replay *r, struct hs_error *err)
+{
+	return hs_error__set(err, -ENOMEM, "%s: out of memory", name_of(r));
+}
+
+static uint64_t size_of(int fd)
 {
 	struct stat st;
 
-	return !fstat(fileno(f), &st) && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 }
 
-static int feed(struct replay *r, FILE *f, struct capture *c, char *buffer, struct hs_error *err)
+/* A pipe gives what it has: what comes from a recording is shown while it goes on. */
+static int feed(struct replay *r, int fd, struct capture *c, char *buffer, struct hs_error *err)
 {
-	uint64_t done = 0, total = size_of(f);
-	size_t n;
+	uint64_t done = 0, total = size_of(fd);
+	ssize_t n;
 	int ret;
 
-	while ((n = fread(buffer, 1, READ_BYTES, f)) > 0) {
-		ret = capture__feed(c, buffer, n, err);
+	while ((n = read(fd, buffer, READ_BYTES)) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return hs_error__set(err, -errno, "cannot read the capture: %s",
+					     strerror(errno));
+		ret = capture__feed(c, buffer, (size_t)n, err);
 		if (ret)
 			return ret;
-		done += n;
+		done += (uint64_t)n;
 		if (r->progress)
 			r->progress(r->progress_ctx, done, total);
 	}
-	if (ferror(f))
-		return hs_error__set(err, -EIO, "cannot read the capture: %s", strerror(errno));
 	return capture__end(c, err);
 }
 
-static int read_all(struct replay *r, FILE *f, struct hs_error *err)
+static int read_all(struct replay *r, int fd, struct hs_error *err)
 {
 	struct capture_reader reader = {
 		.json = on_json, .event = on_event, .ctx = r, .symbolizer = r->symbolizer
@@ -173,7 +188,7 @@ static int read_all(struct replay *r, FILE *f, struct hs_error *err)
 	int ret = buffer ? capture__new(&c, &reader) : -ENOMEM;
 
 	if (!ret)
-		ret = feed(r, f, c, buffer, &detail);
+		ret = feed(r, fd, c, buffer, &detail);
 	capture__free(c);
 	free(buffer);
 	r->is_cut = reader.is_cut || !r->summary;
@@ -182,10 +197,10 @@ static int read_all(struct replay *r, FILE *f, struct hs_error *err)
 	if (ret == -ENOMEM)
 		return out_of_memory(r, err);
 	if (ret && detail.text[0])
-		return hs_error__set(err, ret, "%s: %s", r->path, detail.text);
+		return hs_error__set(err, ret, "%s: %s", name_of(r), detail.text);
 	if (ret == -EBADMSG)
 		return hs_error__set(err, ret, "%s: the capture is damaged: records without a rate",
-				     r->path);
+				     name_of(r));
 	if (ret)
 		return hs_error__set(err, ret, "cannot write the output: %s", strerror(-ret));
 	if (r->heap)
@@ -196,20 +211,61 @@ static int read_all(struct replay *r, FILE *f, struct hs_error *err)
 int replay__run(struct replay *r, struct hs_error *err)
 {
 	bool is_stdin = !strcmp(r->path, "-");
-	FILE *f = is_stdin ? stdin : fopen(r->path, "re");
-	int ret;
+	int fd = is_stdin ? STDIN_FILENO : open(r->path, O_RDONLY | O_CLOEXEC | O_NOCTTY), ret;
 
-	if (!f)
-		return hs_error__set(err, -errno, "cannot open %s: %s", r->path, strerror(errno));
+	if (fd < 0)
+		return hs_error__set(err, -errno, "cannot open %s: %s", name_of(r),
+				     strerror(errno));
 	r->lost = json_object();
 	ret = r->lost ? symbolizer__new_empty(&r->symbolizer) : -ENOMEM;
 	if (!ret)
 		ret = pipeline__init(&r->pipeline, r->symbolizer, r->sink ? r->sink : &no_sink, 0,
 				     false);
-	ret = ret ? out_of_memory(r, err) : read_all(r, f, err);
+	ret = ret ? out_of_memory(r, err) : read_all(r, fd, err);
 	if (!is_stdin)
-		fclose(f);
+		close(fd);
 	return ret;
+}
+
+bool replay__is_repeatable(const char *path)
+{
+	struct stat st;
+
+	return strcmp(path, "-") != 0 && !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+/* Is `word` among the comma-separated ones of list? */
+static bool has_word(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (; list && *list; list += *list == ',') {
+		if (strcspn(list, ",") == n && !strncmp(list, word, n))
+			return true;
+		list += strcspn(list, ",");
+	}
+	return false;
+}
+
+bool replay__follows(const struct replay *r)
+{
+	return !has_word(json_string_value(json_object_get(r->header, "track")), "alloc");
+}
+
+int replay__can_answer(const struct replay *r, enum rows_metric metric, struct hs_error *err)
+{
+	if (metric != ROWS_ALLOC && !replay__follows(r))
+		return hs_error__set(err, -ENODATA,
+				     "%s was recorded with --track alloc, which does not follow "
+				     "blocks: only what was allocated is known (--metric alloc)",
+				     name_of(r));
+	if (metric == ROWS_SURVIVORS && !r->tells_cycles)
+		return hs_error__set(
+			err, -ENODATA,
+			"%s does not tell when major cycles ended, so survivors are "
+			"not known: record it again, with this heapsonde or for longer",
+			name_of(r));
+	return 0;
 }
 
 void replay__deinit(struct replay *r)

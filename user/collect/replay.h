@@ -18,6 +18,7 @@
 #include "user/symbolize/symbolize.h"
 #include "user/track/heap.h"
 #include "user/track/pipeline.h"
+#include "user/track/rows.h"
 
 struct replay {
 	/* In: */
@@ -36,7 +37,8 @@ struct replay {
 	json_t *summary;   /* NULL: it was cut */
 	json_t *lost;      /* object: by cause, the sums of the loss records, or the summary's */
 	uint64_t n_events;
-	bool is_cut; /* it ended within something, or without a summary */
+	bool tells_cycles; /* the ends of major cycles, if there were any */
+	bool is_cut;       /* it ended within something, or without a summary */
 };
 
 /*
@@ -44,6 +46,15 @@ struct replay {
  * Errors, with a text that names the file: those of open(2), capture__read and the sink.
  */
 int replay__run(struct replay *r, struct hs_error *err);
+
+/* Can path be read once more, as it can if it is a regular file? */
+bool replay__is_repeatable(const char *path);
+
+/* Are promotions and deaths told? For a replay that has been run. */
+bool replay__follows(const struct replay *r);
+
+/* Has it what this metric needs? 0, or -ENODATA with a text that says what is missing. */
+int replay__can_answer(const struct replay *r, enum rows_metric metric, struct hs_error *err);
 
 void replay__deinit(struct replay *r);
 

@@ -55,6 +55,14 @@ static int split(const char *addr_port, char host[HOST_BYTES], const char **port
 	return 0;
 }
 
+int metrics_listen__check(const char *addr_port)
+{
+	char host[HOST_BYTES];
+	const char *port;
+
+	return split(addr_port, host, &port);
+}
+
 static int listen_on(const struct addrinfo *a, int with_ipv4)
 {
 	int on = 1, off = !with_ipv4, saved;

@@ -16,6 +16,9 @@
  */
 int metrics_listen(const char *addr_port, struct hs_error *err);
 
+/* Has addr_port the form of an address and a port? 0 or -EINVAL. */
+int metrics_listen__check(const char *addr_port);
+
 /* The port of a socket, or a negative errno. */
 int metrics_listen__port(int fd);
 

@@ -186,7 +186,8 @@ static const struct {
 	{ "records_total", "counter", "Allocations reported.", records_of, true },
 	{ "samples_total", "counter", "Samples in the allocations reported.", samples_of, true },
 	{ "live_words", "gauge",
-	  "Estimate of the words allocated since the profile began and not dead yet.",
+	  "Estimate of the words allocated since the profile began and not dead yet. Blocks "
+	  "allocated before are not known and not in it.",
 	  live_words_of, true },
 	{ "followers", "gauge", "Connections that follow the profile.", followers_of, true },
 	{ "output_bytes_total", "counter", "Bytes written to the output.", output_bytes_of, true },

@@ -104,7 +104,7 @@ static int write_one(struct ctf_sink *s)
 	case CTF_WHAT_FORGET:
 		break;
 	}
-	block_table__remove(s->blocks, e.block_id);
+	block_table__remove(s->blocks, e.block_id, e.block);
 	return ret;
 }
 
@@ -147,16 +147,20 @@ static int on_alloc(struct ctf_sink *s, const struct hs_rec_alloc *r, const stru
 		},
 	};
 
+	bool is_new;
+
 	/* One that counts nothing at the trace's rate, or a second one of the same name. */
-	if (!e.alloc.n_samples || block_table__find(s->blocks, r->id))
+	if (!e.alloc.n_samples)
 		return 0;
-	if (r->is_tracked) {
-		e.block = block_table__add(s->blocks, r->id);
-		if (!e.block)
-			return -ENOMEM;
-		e.block->stream = e.stream;
-		e.block->can_promote = e.alloc.source == CTF_MINOR;
-	}
+	if (!r->is_tracked)
+		return block_table__find(s->blocks, r->id) ? 0 : put(s, &e);
+	e.block = block_table__add(s->blocks, r->id, &is_new);
+	if (!e.block)
+		return -ENOMEM;
+	if (!is_new)
+		return 0;
+	e.block->stream = e.stream;
+	e.block->can_promote = e.alloc.source == CTF_MINOR;
 	return put(s, &e);
 }
 
@@ -329,6 +333,7 @@ static int open_ctf(struct sink **out, FILE *f, const struct export_options *o)
 const struct exporter export_ctf = {
 	.name = "ctf",
 	.about = "trace for memtrace's tools and memtrace-viewer",
+	.suffix = ".ctf",
 	.is_binary = true,
 	.open = open_ctf,
 };

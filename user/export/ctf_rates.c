@@ -58,7 +58,7 @@ double ctf_rates__trace(const struct ctf_rates *r)
 
 int ctf_rates__change(struct ctf_rates *r, uint32_t domain, double rate)
 {
-	double *entry = block_table__add(r->changed, domain);
+	double *entry = block_table__add(r->changed, domain, NULL);
 
 	if (!entry)
 		return -ENOMEM;
@@ -68,7 +68,7 @@ int ctf_rates__change(struct ctf_rates *r, uint32_t domain, double rate)
 
 void ctf_rates__end(struct ctf_rates *r, uint32_t domain)
 {
-	block_table__remove(r->changed, domain);
+	block_table__remove(r->changed, domain, block_table__find(r->changed, domain));
 }
 
 /* In [0, 1), as good as random, but the same for the same block (splitmix64). */

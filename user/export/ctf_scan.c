@@ -4,9 +4,9 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "user/collect/capture.h"
+#include "user/collect/replay.h"
 
 struct scan {
 	double first; /* of the first profile record; 0: not met */
@@ -39,14 +39,13 @@ double ctf_scan__highest_rate(const char *path)
 {
 	struct scan s = { 0 };
 	struct capture_reader reader = { .json = on_json, .event = on_event, .ctx = &s };
-	FILE *f = strcmp(path, "-") ? fopen(path, "re") : NULL;
+	/* Not even opened if it is none: whoever writes to a named pipe would take us for gone. */
+	FILE *f = replay__is_repeatable(path) ? fopen(path, "re") : NULL;
 	struct hs_error err;
-	struct stat st;
 
 	if (!f)
 		return 0;
-	if (!fstat(fileno(f), &st) && S_ISREG(st.st_mode) &&
-	    !symbolizer__new_empty(&reader.symbolizer))
+	if (!symbolizer__new_empty(&reader.symbolizer))
 		capture__read(f, &reader, &err);
 	symbolizer__free(reader.symbolizer);
 	fclose(f);

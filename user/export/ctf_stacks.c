@@ -24,7 +24,7 @@ struct ctf_stacks {
 static int code_of(struct ctf_stacks *t, const struct hs_location *locations, size_t n,
 		   uint32_t *code)
 {
-	uint32_t *entry = block_table__add(t->codes, (uintptr_t)locations);
+	uint32_t *entry = block_table__add(t->codes, (uintptr_t)locations, NULL);
 
 	if (!entry)
 		return -ENOMEM;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 const struct exporter *const exporters[] = {
-	&export_html,   &export_jsonl,      &export_ctf,  &export_pprof,
-	&export_folded, &export_speedscope, &export_html, NULL,
+	&export_jsonl,      &export_ctf,  &export_pprof, &export_folded,
+	&export_speedscope, &export_html, NULL,
 };
 
 const struct exporter *exporter__find(const char *name)
@@ -15,4 +15,17 @@ const struct exporter *exporter__find(const char *name)
 		if (!strcmp((*e)->name, name))
 			return *e;
 	return NULL;
+}
+
+const struct exporter *exporter__for_name(const char *file_name)
+{
+	size_t length = file_name ? strlen(file_name) : 0;
+
+	for (const struct exporter *const *e = exporters; length && *e; e++) {
+		size_t n = strlen((*e)->suffix);
+
+		if (length > n && !strcmp(file_name + length - n, (*e)->suffix))
+			return *e;
+	}
+	return &export_jsonl;
 }

@@ -27,9 +27,12 @@ struct export_options {
 };
 
 struct exporter {
-	const char *name;  /* as --to has it */
-	const char *about; /* for --help */
-	bool is_binary;    /* not for a terminal */
+	const char *name;     /* as --to has it */
+	const char *about;    /* for --help */
+	const char *suffix;   /* of files' names, with its dot */
+	unsigned int metrics; /* that --metric may be, a bit 1u << METRIC each; 0: none */
+	bool is_binary;       /* not for a terminal */
+	bool is_bare;         /* has no room to say what its figures leave out */
 	/*
 	 * Exactly one of these is set. open: a sink that writes to f as events come; it owns
 	 * f from then on, errors included, as the sinks of sink.h. Errors: -ENOMEM, those of
@@ -52,8 +55,14 @@ extern const struct exporter export_folded;
 extern const struct exporter export_speedscope;
 extern const struct exporter export_html;
 
+#define EXPORT_METRICS_ALL                                                                         \
+	(1u << ROWS_ALLOC | 1u << ROWS_LIVE | 1u << ROWS_PROMOTED | 1u << ROWS_SURVIVORS)
+
 /* All of them, NULL-terminated; and one by its name, or NULL. */
 extern const struct exporter *const exporters[];
 const struct exporter *exporter__find(const char *name);
+
+/* That of which a file of this name is; jsonl if it does not say, or is NULL. */
+const struct exporter *exporter__for_name(const char *file_name);
 
 #endif /* HEAPSONDE_EXPORT_H */

@@ -72,5 +72,8 @@ static int folded_write(FILE *f, const struct replay *r, const struct export_opt
 const struct exporter export_folded = {
 	.name = "folded",
 	.about = "a line for each stack, for flamegraph.pl and inferno",
+	.suffix = ".folded",
+	.metrics = EXPORT_METRICS_ALL,
+	.is_bare = true,
 	.write = folded_write,
 };

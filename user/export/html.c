@@ -82,7 +82,9 @@ static int put_about(FILE *f, const struct replay *r, const struct html_options 
 	fprintf(f, ",\"is_cut\":%s,\"events\":%llu,\"cycles\":%llu,\"survived\":%u",
 		r->is_cut ? "true" : "false", (unsigned long long)r->n_events,
 		(unsigned long long)heap__cycles(r->heap), heap__survived(r->heap));
-	put_number(f, "rate", heap__rate(r->heap), 17);
+	fprintf(f, ",\"follows\":%s,\"tells_cycles\":%s", replay__follows(r) ? "true" : "false",
+		r->tells_cycles ? "true" : "false");
+	put_number(f, "rate", r->pipeline.lowest_rate, 17);
 	put_number(f, "first_s", after_header(r, heap__first_ns(r->heap)), 9);
 	put_number(f, "last_s", after_header(r, heap__last_ns(r->heap)), 9);
 	return ret;
@@ -115,11 +117,6 @@ int html__write(FILE *f, const struct replay *r, const struct html_options *o, s
 	if (ret)
 		return hs_error__set(err, ret, "out of memory");
 	fwrite(rest, 1, sizeof(page_html) - (size_t)(rest - page), f);
-	errno = 0;
-	if (fflush(f) || ferror(f)) {
-		ret = errno ? -errno : -EIO;
-		return hs_error__set(err, ret, "cannot write the page: %s", strerror(-ret));
-	}
 	return 0;
 }
 
@@ -142,6 +139,8 @@ static int html__export(FILE *f, const struct replay *r, const struct export_opt
 
 const struct exporter export_html = {
 	.name = "html",
-	.about = "one page with flame graph, timeline and sites, for a browser",
+	.about = "a page for a browser: flame graph, timeline, sites",
+	.suffix = ".html",
+	.metrics = EXPORT_METRICS_ALL,
 	.write = html__export,
 };

@@ -26,8 +26,8 @@ struct html_options {
 };
 
 /*
- * Write the page. r: with a settled heap that has a timeline; borrowed. f is borrowed and
- * flushed. Errors, with a text: -ENOMEM, those of write(2).
+ * Write the page. r: with a settled heap that has a timeline; borrowed. f is borrowed, and
+ * checked for errors by the caller. Errors, with a text: -ENOMEM.
  */
 int html__write(FILE *f, const struct replay *r, const struct html_options *o,
 		struct hs_error *err);

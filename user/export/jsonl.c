@@ -15,6 +15,7 @@ static int open_jsonl(struct sink **out, FILE *f, const struct export_options *o
 
 const struct exporter export_jsonl = {
 	.name = "jsonl",
-	.about = "one JSON object a line, as `heapsonde record` writes them",
+	.about = "the records, one JSON object a line",
+	.suffix = ".jsonl",
 	.open = open_jsonl,
 };

@@ -10,11 +10,7 @@
 #define HEAPSONDE_ORDERED_H
 
 #include "user/track/heap.h"
-
-/* The one frame of blocks that have none, and what a frame without a name is called. */
-#define FRAME_NONE "(no OCaml frame)"
-#define FRAME_LOST "(stack lost)"
-#define FRAME_UNKNOWN "(unknown)"
+#include "user/track/rows.h"
 
 /*
  * The cells of h by stack (those without one first, then by id, which is the order of

@@ -20,7 +20,8 @@
 #define WORD_BYTES 8
 #define DEPTH_MAX SONDE_STACK_MAX
 
-enum { N_VALUES = 4, N_LABELS = 2 };
+/* The values about what was allocated come first. */
+enum { N_VALUES_ALLOC = 2, N_VALUES = 4, N_LABELS = 2 };
 
 static const char *const value_types[N_VALUES][2] = {
 	{ "alloc_objects", "count" },
@@ -35,6 +36,12 @@ static int64_t rounded(double value)
 	if (!(value > 0))
 		return 0;
 	return value < 0x1p63 ? (int64_t)llround(value) : INT64_MAX;
+}
+
+/* What lives is not known of blocks that were not followed: then it is left out. */
+static size_t n_values(const struct replay *r)
+{
+	return replay__follows(r) ? N_VALUES : N_VALUES_ALLOC;
 }
 
 /* ---- what is said once ---- */
@@ -53,7 +60,7 @@ static void write_types(struct pprof *p, const struct replay *r, const struct ex
 		types[i].unit = pprof__string(p, value_types[i][1]);
 		list[i] = &types[i];
 	}
-	m.n_sample_type = N_VALUES;
+	m.n_sample_type = n_values(r);
 	m.sample_type = list;
 	m.default_sample_type =
 		pprof__string(p, o->metric == ROWS_LIVE ? "inuse_space" : "alloc_space");
@@ -176,7 +183,8 @@ static void locate(struct pprof *p, const struct heap_cell *c, struct located *l
 		l->ids[l->n] = pprof__location(p, &c->stack->frames[l->n]);
 }
 
-static void write_sample(struct pprof *p, const struct heap_cell *c, struct located *l)
+static void write_sample(struct pprof *p, const struct heap_cell *c, struct located *l,
+			 size_t n_value)
 {
 	int64_t values[N_VALUES] = {
 		rounded(c->tally.allocated.blocks),
@@ -192,7 +200,7 @@ static void write_sample(struct pprof *p, const struct heap_cell *c, struct loca
 	locate(p, c, l);
 	sample.n_location_id = l->n;
 	sample.location_id = l->ids;
-	sample.n_value = N_VALUES;
+	sample.n_value = n_value;
 	sample.value = values;
 	sample.n_label = label(p, c, labels, label_list);
 	sample.label = label_list;
@@ -201,16 +209,16 @@ static void write_sample(struct pprof *p, const struct heap_cell *c, struct loca
 	pprof__write(p, &m);
 }
 
-static void write_samples(struct pprof *p, const struct heap *h)
+static void write_samples(struct pprof *p, const struct replay *r)
 {
 	const struct heap_cell **cells = NULL;
-	long n = ordered__cells(&cells, h);
+	long n = ordered__cells(&cells, r->heap);
 	struct located located = { .cell = NULL };
 
 	if (n < 0)
 		p->err = p->err ? p->err : (int)n;
 	for (long i = 0; i < n && !p->err; i++)
-		write_sample(p, cells[i], &located);
+		write_sample(p, cells[i], &located, n_values(r));
 	free(cells);
 }
 
@@ -225,7 +233,7 @@ static int pprof_write(FILE *f, const struct replay *r, const struct export_opti
 		write_times(&p, r);
 		pprof__mappings(&p, r->header);
 		write_comments(&p, r);
-		write_samples(&p, r->heap);
+		write_samples(&p, r);
 	}
 	ret = p.err ? p.err : gzip__finish(p.out);
 	pprof__deinit(&p);
@@ -237,6 +245,8 @@ static int pprof_write(FILE *f, const struct replay *r, const struct export_opti
 const struct exporter export_pprof = {
 	.name = "pprof",
 	.about = "profile.proto, for go tool pprof",
+	.suffix = ".pb.gz",
+	.metrics = 1u << ROWS_ALLOC | 1u << ROWS_LIVE,
 	.is_binary = true,
 	.write = pprof_write,
 };

@@ -209,11 +209,24 @@ static int print_profile(const struct scope *s, int k)
 	return err;
 }
 
-static int active_profile(enum rows_metric metric)
+/* What the capture does not tell has no profile: an empty one would say that it is nothing. */
+static bool is_known(const struct replay *r, int k)
 {
-	for (int k = 0; k < N_PROFILES; k++)
+	struct hs_error err;
+
+	return !replay__can_answer(r, profiles[k].metric, &err);
+}
+
+/* The number of the metric's profile in the file. */
+static int active_profile(const struct replay *r, enum rows_metric metric)
+{
+	int n = 0;
+
+	for (int k = 0; k < N_PROFILES; k++) {
 		if (profiles[k].metric == metric)
-			return k;
+			return n;
+		n += is_known(r, k);
+	}
 	return 0;
 }
 
@@ -229,11 +242,13 @@ static int print_all(struct scope *s, const struct replay *r, const struct expor
 	      s->f);
 	err = print_text(s->f, command ? command : o->input ? o->input : "heapsonde");
 	fprintf(s->f, ",\"activeProfileIndex\":%d,\n\"shared\":{\"frames\":[",
-		active_profile(o->metric));
+		active_profile(r, o->metric));
 	if (!err)
 		err = print_frames(s, r->heap);
 	fputs("]},\n\"profiles\":[", s->f);
 	for (int k = 0; k < N_PROFILES && !err; k++) {
+		if (!is_known(r, k))
+			continue;
 		fputs(k ? ",\n" : "\n", s->f);
 		err = print_profile(s, k);
 	}
@@ -256,5 +271,7 @@ static int speedscope_write(FILE *f, const struct replay *r, const struct export
 const struct exporter export_speedscope = {
 	.name = "speedscope",
 	.about = "JSON for speedscope, with all metrics",
+	.suffix = ".speedscope.json",
+	.metrics = EXPORT_METRICS_ALL,
 	.write = speedscope_write,
 };

@@ -283,6 +283,7 @@ int profile__stop(struct profile *p, enum end_reason reason)
 		return -EALREADY;
 	p->state = PROFILE_STOPPED;
 	p->reason = reason;
+	p->until_ns = clock__now_ns();
 	attachment__stop_sampling(p->attachment);
 	/* What was sampled before comes before the record that says so. */
 	ret = drain_all(p);
@@ -319,6 +320,8 @@ int profile__finish(struct profile *p, enum end_reason reason)
 	p->state = PROFILE_FINISHED;
 	if (!p->reason)
 		p->reason = reason;
+	if (!p->until_ns)
+		p->until_ns = clock__now_ns();
 	attachment__detach(p->attachment);
 	ret = drain_all(p);
 	if (!ret)

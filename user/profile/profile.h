@@ -87,6 +87,7 @@ struct profile {
 	uint64_t counted_before_ns;
 	unsigned int n_ticks;
 	uint64_t begin_ns; /* CLOCK_MONOTONIC */
+	uint64_t until_ns; /* when sampling stopped, which is before all is detached; 0: not yet */
 	uint64_t missed;   /* probe hits that the kernel did not run; when finished */
 	json_t *summary;   /* when finished */
 };

@@ -130,8 +130,9 @@ json_t *profile_json__lost(const struct profile *p)
 
 json_t *profile_json__summary(const struct profile *p)
 {
-	return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "type", "summary", "reason",
-			 end_reason__text(p->reason), "time", (json_int_t)clock__now_ns(), "allocs",
+	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "type", "summary",
+			 "reason", end_reason__text(p->reason), "time", (json_int_t)clock__now_ns(),
+			 "sampled_until", (json_int_t)p->until_ns, "allocs",
 			 (json_int_t)p->pipeline.n_allocs, "domains", domain_book__to_json(p->book),
 			 "folded", domain_book__folded_to_json(p->book), "lost",
 			 profile_json__lost(p), "degraded",

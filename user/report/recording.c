@@ -30,8 +30,6 @@ static int on_json(struct sink *s, json_t *object)
 
 	if (type && state && !strcmp(type, "profile") && !strcmp(state, "stopped"))
 		rec->stopped_ns = time_of(object);
-	if (type && !strcmp(type, "counters"))
-		rec->tells_cycles = true;
 	return 0;
 }
 
@@ -58,7 +56,6 @@ static void on_alloc(struct recording *rec, const struct hs_rec_alloc *alloc)
 
 static void on_cycle(struct recording *rec, uint64_t time_ns)
 {
-	rec->tells_cycles = true;
 	if (!rec->first_cycle_ns || time_ns < rec->first_cycle_ns)
 		rec->first_cycle_ns = time_ns;
 	if (time_ns > rec->last_cycle_ns)
@@ -116,8 +113,7 @@ static const char *text_of(struct recording *rec, const json_t *object, const ch
 
 static void learn_header(struct recording *rec)
 {
-	const json_t *header = rec->replay.header;
-	const char *word;
+	const json_t *header = rec->replay.header, *depth;
 	uint64_t time = time_of(header);
 	int64_t pid = integer_of(header, "pid");
 
@@ -129,12 +125,8 @@ static void learn_header(struct recording *rec)
 	rec->exe = text_of(rec, header, "exe");
 	rec->ocaml = text_of(rec, header, "ocaml");
 	rec->track = text_of(rec, header, "track");
-	rec->follows = true;
-	for (word = rec->track; word && *word; word += strcspn(word, ",")) {
-		word += *word == ',';
-		if (!strncmp(word, "alloc", 5) && (!word[5] || word[5] == ','))
-			rec->follows = false;
-	}
+	depth = json_object_get(header, "stack_depth");
+	rec->has_no_stacks = json_is_integer(depth) && !json_integer_value(depth);
 }
 
 /* Words that a domain, or the sum of several, allocated between base and end; NAN: not told. */
@@ -181,6 +173,8 @@ static void learn_summary(struct recording *rec)
 	/* When the program has exited, that was the end; heapsonde notices it later. */
 	if (time > rec->begin_ns && !rec->has_exited)
 		rec->end_ns = time;
+	if (!rec->stopped_ns && integer_of(summary, "sampled_until") > 0)
+		rec->stopped_ns = (uint64_t)integer_of(summary, "sampled_until");
 	rec->reason = text_of(rec, summary, "reason");
 	rec->is_whole = rec->reason && !strcmp(rec->reason, "target exited");
 	rec->words = 0;
@@ -229,6 +223,9 @@ int recording__read(struct recording *rec, const char *path, const struct heap_o
 				     rec->path);
 	learn_header(rec);
 	learn_summary(rec);
+	rec->follows = replay__follows(&rec->replay);
+	if (!rec->n_blocks)
+		rec->rate_low = rec->rate_high = rec->replay.pipeline.rate;
 	if (rec->end_ns < rec->begin_ns)
 		rec->end_ns = rec->begin_ns;
 	return 0;
@@ -241,31 +238,21 @@ void recording__deinit(struct recording *rec)
 	memset(rec, 0, sizeof(*rec));
 }
 
+double recording__unseen_rate(const struct recording *rec)
+{
+	return rec->replay.pipeline.lowest_rate;
+}
+
+uint64_t recording__until_ns(const struct recording *rec)
+{
+	return rec->stopped_ns > rec->begin_ns && rec->stopped_ns < rec->end_ns ? rec->stopped_ns
+										: rec->end_ns;
+}
+
 double recording__seconds(const struct recording *rec)
 {
-	uint64_t end = rec->stopped_ns > rec->begin_ns && rec->stopped_ns < rec->end_ns
-			       ? rec->stopped_ns
-			       : rec->end_ns;
-	double seconds = (double)(end - rec->begin_ns) / NS_PER_S;
+	double seconds = (double)(recording__until_ns(rec) - rec->begin_ns) / NS_PER_S;
 
 	/* Something to divide by, also for a capture that was cut after its first record. */
 	return seconds > 1e-9 ? seconds : 1e-9;
-}
-
-int recording__can_answer(const struct recording *rec, enum rows_metric metric,
-			  struct hs_error *err)
-{
-	if (metric != ROWS_ALLOC && !rec->follows)
-		return hs_error__set(
-			err, -ENODATA,
-			"%s was recorded with --track %s, which does not follow blocks: "
-			"only --metric alloc can be answered",
-			rec->path, rec->track);
-	if (metric == ROWS_SURVIVORS && !rec->tells_cycles)
-		return hs_error__set(
-			err, -ENODATA,
-			"%s does not tell when major cycles ended, so survivors are "
-			"not known: record it again, with this heapsonde or for longer",
-			rec->path);
-	return 0;
 }

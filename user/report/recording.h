@@ -33,16 +33,16 @@ struct recording {
 	const char *track;
 	uint64_t pid;        /* 0: not told */
 	uint64_t begin_ns;   /* the header's time; else that of the first record */
-	uint64_t stopped_ns; /* when the profile stopped sampling; 0: it did not, before the end */
+	uint64_t stopped_ns; /* when it stopped sampling; 0: not told, then at the end */
 	uint64_t end_ns; /* the summary's time; that of the last record if the program has exited,
 			  * or if there is no summary */
 	int64_t wall_offset;                    /* of begin_ns, ns; 0: not told */
 	uint64_t first_cycle_ns, last_cycle_ns; /* when major cycles ended; 0: none did */
 	uint64_t n_blocks; /* allocations told, whatever options leave out of the heap */
 	uint64_t n_samples;
-	double rate_low, rate_high; /* λ that these were sampled at; 0: none */
+	double rate_low, rate_high; /* λ that these were sampled at; of none: that was asked for */
 	bool follows;               /* are promotions and deaths told at all? */
-	bool tells_cycles;          /* are the ends of major cycles told? */
+	bool has_no_stacks;         /* none were asked for */
 	bool has_exited;            /* the program has told its exit */
 	bool is_whole;              /* from the program's beginning to its end */
 	double words;               /* allocated while it sampled, exact; NAN: not told */
@@ -60,12 +60,15 @@ int recording__read(struct recording *rec, const char *path, const struct heap_o
 /* A zeroed rec is fine. */
 void recording__deinit(struct recording *rec);
 
-/* How long it sampled, in seconds; > 0. */
-double recording__seconds(const struct recording *rec);
+/*
+ * λ for what was never sampled (amount__interval): the lowest that was in force, so that no
+ * interval is too short; 0: the capture does not say.
+ */
+double recording__unseen_rate(const struct recording *rec);
 
-/* Has the capture what this metric needs? 0, or -ENODATA with a text that says what is missing. */
-int recording__can_answer(const struct recording *rec, enum rows_metric metric,
-			  struct hs_error *err);
+/* When it stopped sampling, CLOCK_MONOTONIC; and how long it sampled, in seconds; > 0. */
+uint64_t recording__until_ns(const struct recording *rec);
+double recording__seconds(const struct recording *rec);
 
 /* Notes (user/common/say.h): what was lost, that the capture was cut. None if all is well. */
 void recording__print_notes(const struct recording *rec);

@@ -103,17 +103,19 @@ void recording__print_head(const struct recording *rec, const char *name)
 		printf(" (cut off)");
 	printf("\n# %s%llu blocks, %llu samples", name, (unsigned long long)rec->n_blocks,
 	       (unsigned long long)rec->n_samples);
-	if (rec->n_blocks) {
+	if (rec->rate_high > 0) {
 		format_rates(rec, rates, sizeof(rates));
 		printf(" at rate %s", rates);
 	}
 	if (has_losses(rec)) {
 		printf("; lost: ");
 		print_losses(stdout, rec);
-		putchar('\n');
 	} else {
-		printf("; %s\n", rec->replay.is_cut ? "losses not known" : "nothing lost");
+		printf("; %s", rec->replay.is_cut ? "losses not known" : "nothing lost");
 	}
+	putchar('\n');
+	if (rec->has_no_stacks)
+		printf("# %sno call stacks were recorded (--stack-depth 0)\n", name);
 }
 
 void recording__print_live_note(void)

@@ -65,6 +65,21 @@ int report__timeline(const struct recording *rec, const struct report_options *o
 
 /* ---- what they share ---- */
 
+/* What a table of such rows has for the head of its last column: "ALLOCATION SITE", … */
+const char *report__row_head(enum rows_by by);
+
+/* "all 21 sites (6 shown)", "1 site", "no stacks". Returns text. */
+const char *report__count(char *text, size_t size, enum rows_by by, size_t n, size_t n_shown);
+
+/* What --domain, --source and --filter leave, as more of a line of the head: "; domain 3". */
+void report__print_filter(const struct rows_filter *filter);
+
+/*
+ * The document with the same as members "domain", "source" and "filter", each null if not
+ * given. NULL is fine, and is what comes of no memory.
+ */
+json_t *report__filtered(json_t *document, const struct rows_filter *filter);
+
 /* The frames of a stack but for the innermost location, a line each, indented. NULL is fine. */
 void report__print_callers(const struct stack *stack);
 

@@ -37,12 +37,6 @@ static const char *const per_texts[] = {
 	[PER_WORD] = "words per 1000 words that the program allocated",
 };
 
-static const char *const row_heads[] = {
-	[ROWS_BY_SITE] = "ALLOCATION SITE", [ROWS_BY_STACK] = "STACK",
-	[ROWS_BY_FUNCTION] = "FUNCTION",    [ROWS_BY_DOMAIN] = "DOMAIN",
-	[ROWS_BY_SOURCE] = "SOURCE",        [ROWS_BY_SIZE] = "SIZE",
-};
-
 static int choose_exposure(struct view *v, struct hs_error *err)
 {
 	bool is_level = v->o->metric == ROWS_LIVE || v->o->metric == ROWS_SURVIVORS;
@@ -52,8 +46,8 @@ static int choose_exposure(struct view *v, struct hs_error *err)
 		v->per = is_level || (v->a->is_whole && v->b->is_whole) ? PER_RUN : PER_SECOND;
 	v->exposure = (struct diff_exposure){ .a = 1,
 					      .b = 1,
-					      .rate_a = heap__rate(v->a->replay.heap),
-					      .rate_b = heap__rate(v->b->replay.heap) };
+					      .rate_a = recording__unseen_rate(v->a),
+					      .rate_b = recording__unseen_rate(v->b) };
 	v->unit = 1;
 	if (v->per == PER_SECOND) {
 		v->exposure.a = recording__seconds(v->a);
@@ -87,7 +81,7 @@ static void print_columns(const struct view *v)
 	show__cell("B-A", 9);
 	show__cell("B/A", 7);
 	show__cell("P", 8);
-	printf("  %s", row_heads[v->o->by]);
+	printf("  %s", report__row_head(v->o->by));
 	show__style(STYLE_PLAIN);
 	putchar('\n');
 }
@@ -114,8 +108,8 @@ static void print_pair(const struct view *v, const struct diff_pair *p, const ch
 	int used;
 
 	show__style(!p->is_significant ? STYLE_PLAIN : p->difference > 0 ? STYLE_UP : STYLE_DOWN);
-	used = print_side(v, &p->a, heap__rate(v->a->replay.heap), v->exposure.a);
-	used += print_side(v, &p->b, heap__rate(v->b->replay.heap), v->exposure.b);
+	used = print_side(v, &p->a, recording__unseen_rate(v->a), v->exposure.a);
+	used += print_side(v, &p->b, recording__unseen_rate(v->b), v->exposure.b);
 	used += show__cell(show__signed_words(p->difference * v->unit, text), 9);
 	if (isnan(ratio))
 		snprintf(text, sizeof(text), "-");
@@ -139,8 +133,13 @@ static void print_people(const struct view *v)
 	recording__print_head(v->b, "B: ");
 	if (v->a->follows && v->b->follows)
 		recording__print_live_note();
-	printf("# %s: %s, by %s, with 95 %% intervals\n", rows__metric_name(v->o->metric),
+	printf("# %s: %s, by %s, with 95 %% intervals", rows__metric_name(v->o->metric),
 	       per_texts[v->per], rows__by_name(v->o->by));
+	if (v->o->metric == ROWS_SURVIVORS)
+		printf("; survived %u major cycle%s or more", v->o->survived,
+		       v->o->survived == 1 ? "" : "s");
+	report__print_filter(&v->o->filter);
+	putchar('\n');
 	printf("# P is corrected for the number of rows (Holm); * marks P < %g: more than chance "
 	       "in "
 	       "the sampling\n\n",
@@ -157,8 +156,10 @@ static void print_people(const struct view *v)
 	}
 	for (size_t i = 0; i < v->pairs.n; i++)
 		n_significant += v->pairs.pairs[i].is_significant;
-	snprintf(label, sizeof(label), "all %zu rows, %zu of them significant", v->pairs.n,
-		 n_significant);
+	snprintf(label, sizeof(label),
+		 v->pairs.n == 1 ? "%zu row, %zu of them significant"
+				 : "all %zu rows, %zu of them significant",
+		 v->pairs.n, n_significant);
 	print_pair(v, &v->pairs.total, label);
 }
 
@@ -170,9 +171,9 @@ static int add_pair(json_t *to, const struct view *v, const struct diff_pair *p)
 	int err = 0;
 
 	err |= json_object_set_new(to, "a",
-				   report__amount_json(&p->a, heap__rate(v->a->replay.heap)));
+				   report__amount_json(&p->a, recording__unseen_rate(v->a)));
 	err |= json_object_set_new(to, "b",
-				   report__amount_json(&p->b, heap__rate(v->b->replay.heap)));
+				   report__amount_json(&p->b, recording__unseen_rate(v->b)));
 	err |= json_object_set_new(to, "difference", show__json(p->difference));
 	err |= json_object_set_new(to, "ratio", show__json(diff_pair__ratio(p, &v->exposure)));
 	err |= json_object_set_new(to, "p", show__json(p->p));
@@ -201,28 +202,31 @@ static json_t *rows_json(const struct view *v)
 
 static json_t *document(const struct view *v)
 {
-	json_t *total = json_object();
+	json_t *total = json_object(), *document;
 
 	if (!total || add_pair(total, v, &v->pairs.total)) {
 		json_decref(total);
 		return NULL;
 	}
-	return json_pack("{s:s, s:i, s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:f, s:o, s:o}", "type",
-			 "diff", "version", 1, "a", recording__to_json(v->a), "b",
-			 recording__to_json(v->b), "by", rows__by_name(v->o->by), "metric",
-			 rows__metric_name(v->o->metric), "per", per_names[v->per], "exposure_a",
-			 show__json(v->exposure.a), "exposure_b", show__json(v->exposure.b),
-			 "significance", v->o->significance, "total", total, "rows", rows_json(v));
+	document = json_pack(
+		"{s:s, s:i, s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:f, s:I, s:o, s:o}", "type", "diff",
+		"version", 1, "a", recording__to_json(v->a), "b", recording__to_json(v->b), "by",
+		rows__by_name(v->o->by), "metric", rows__metric_name(v->o->metric), "per",
+		per_names[v->per], "exposure_a", show__json(v->exposure.a), "exposure_b",
+		show__json(v->exposure.b), "significance", v->o->significance, "survived",
+		(json_int_t)v->o->survived, "total", total, "rows", rows_json(v));
+	return report__filtered(document, &v->o->filter);
 }
 
 int report__diff(const struct recording *a, const struct recording *b,
 		 const struct report_options *o, struct hs_error *err)
 {
-	int columns = show__terminal_columns(), ret = recording__can_answer(a, o->metric, err);
+	int columns = show__terminal_columns(),
+	    ret = replay__can_answer(&a->replay, o->metric, err);
 	struct view v = { .a = a, .b = b, .o = o, .is_wide = !columns || columns >= WIDE_COLUMNS };
 
 	if (!ret)
-		ret = recording__can_answer(b, o->metric, err);
+		ret = replay__can_answer(&b->replay, o->metric, err);
 	if (!ret)
 		ret = choose_exposure(&v, err);
 	if (ret)

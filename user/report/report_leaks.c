@@ -153,7 +153,7 @@ static void find_leaks(struct view *v, const struct row *rows, size_t n_rows,
 
 /* ---- for people ---- */
 
-static void print_leak(const struct view *v, const struct leak *l)
+static void print_leak(const struct leak *l)
 {
 	char text[SHOW_CHARS], label[2304];
 	int used;
@@ -172,24 +172,28 @@ static void print_leak(const struct view *v, const struct leak *l)
 	show__style(STYLE_PLAIN);
 	cli__print_last_column(rows__label(l->row, ROWS_BY_STACK, label, sizeof(label)), used);
 	report__print_callers(l->row->stack);
-	(void)v;
 }
 
 static void print_people(const struct view *v, bool knows_growth)
 {
 	unsigned long long n_cycles = heap__cycles(v->rec->replay.heap);
-	char text[SHOW_CHARS];
+	char text[SHOW_CHARS], count[64];
 	size_t n = v->n_leaks;
 
 	recording__print_head(v->rec, "");
 	recording__print_live_note();
-	printf("# blocks that live at the end and have survived %u major cycles or more, of %llu\n",
-	       v->o->survived, n_cycles);
+	printf("# words that live at the end and have survived %u major cycle%s or more, of %llu",
+	       v->o->survived, v->o->survived == 1 ? "" : "s", n_cycles);
+	report__print_filter(&v->o->filter);
 	if (knows_growth)
-		puts("# growth is since the middle of the time in which cycles ended; * is beyond "
+		puts("\n# growth is since the middle of the time in which cycles ended; * is "
+		     "beyond "
 		     "chance\n");
+	else if (!replay__is_repeatable(v->rec->replay.path))
+		puts("\n# growth is not known: for that a capture is read twice, and not from a "
+		     "pipe\n");
 	else
-		puts("# growth is not known: too few major cycles had ended by the middle\n");
+		puts("\n# growth is not known: too few major cycles had ended by the middle\n");
 	if (n_cycles < v->o->survived)
 		say__note("%s: only %llu major cycles ended while it was recorded, so no block can "
 			  "have survived %u; record for longer",
@@ -206,10 +210,8 @@ static void print_people(const struct view *v, bool knows_growth)
 	if (v->o->n_rows && n > v->o->n_rows)
 		n = v->o->n_rows;
 	for (size_t i = 0; i < n; i++)
-		print_leak(v, &v->leaks[i]);
-	printf("%zu stacks", v->n_leaks);
-	if (n < v->n_leaks)
-		printf(" (%zu shown)", n);
+		print_leak(&v->leaks[i]);
+	fputs(report__count(count, sizeof(count), ROWS_BY_STACK, v->n_leaks, n), stdout);
 	printf(", %s", units__words(v->total.old_live.words, text, sizeof(text)));
 	printf(" of %s words that live\n", units__words(v->total.live.words, text, sizeof(text)));
 }
@@ -240,35 +242,36 @@ static json_t *leak_json(const struct view *v, const struct leak *l)
 
 static json_t *document(const struct view *v)
 {
-	json_t *leaks = json_array();
+	json_t *leaks = json_array(), *document;
 
 	for (size_t i = 0; i < v->n_leaks && !(v->o->n_rows && i >= v->o->n_rows); i++)
 		if (json_array_append_new(leaks, leak_json(v, &v->leaks[i]))) {
 			json_decref(leaks);
 			return NULL;
 		}
-	return json_pack("{s:s, s:i, s:o, s:I, s:o, s:o, s:I, s:o}", "type", "leaks", "version", 1,
-			 "recording", recording__to_json(v->rec), "survived",
-			 (json_int_t)v->o->survived, "live",
-			 report__amount_json(&v->total.live, v->rate), "survivors_live",
-			 report__amount_json(&v->total.old_live, v->rate), "stacks",
-			 (json_int_t)v->n_leaks, "rows", leaks);
+	document = json_pack("{s:s, s:i, s:o, s:I, s:o, s:o, s:I, s:o}", "type", "leaks", "version",
+			     1, "recording", recording__to_json(v->rec), "survived",
+			     (json_int_t)v->o->survived, "live",
+			     report__amount_json(&v->total.live, v->rate), "survivors_live",
+			     report__amount_json(&v->total.old_live, v->rate), "stacks",
+			     (json_int_t)v->n_leaks, "rows", leaks);
+	return report__filtered(document, &v->o->filter);
 }
 
 int report__leaks(const struct recording *rec, const struct recording *half,
 		  const struct report_options *o, struct hs_error *err)
 {
-	int ret = recording__can_answer(rec, ROWS_LIVE, err);
+	int ret = replay__can_answer(&rec->replay, ROWS_LIVE, err);
 	struct view v = { .rec = rec, .o = o };
 	struct row *rows = NULL;
 	struct earlier earlier;
 	long n;
 
 	if (!ret)
-		ret = recording__can_answer(rec, ROWS_SURVIVORS, err);
+		ret = replay__can_answer(&rec->replay, ROWS_SURVIVORS, err);
 	if (ret)
 		return ret;
-	v.rate = heap__rate(rec->replay.heap);
+	v.rate = recording__unseen_rate(rec);
 	v.length_s = (double)(rec->end_ns - rec->begin_ns) / 1e9;
 	v.length_s = v.length_s > 1e-9 ? v.length_s : 1e-9;
 	ret = read_earlier(&earlier, &v, half);

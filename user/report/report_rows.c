@@ -23,25 +23,12 @@ struct view {
 	bool is_wide;
 };
 
-/* The plural, by enum rows_by. */
-static const char *const plurals[] = {
-	[ROWS_BY_SITE] = "sites",         [ROWS_BY_STACK] = "stacks",
-	[ROWS_BY_FUNCTION] = "functions", [ROWS_BY_DOMAIN] = "domains",
-	[ROWS_BY_SOURCE] = "sources",     [ROWS_BY_SIZE] = "sizes",
-};
-
 /* By enum rows_metric. */
 static const char *const heads[] = {
 	[ROWS_ALLOC] = "ALLOCATED",
 	[ROWS_LIVE] = "LIVE",
 	[ROWS_PROMOTED] = "PROMOTED",
 	[ROWS_SURVIVORS] = "SURVIVORS",
-};
-
-static const char *const row_heads[] = {
-	[ROWS_BY_SITE] = "ALLOCATION SITE", [ROWS_BY_STACK] = "STACK",
-	[ROWS_BY_FUNCTION] = "FUNCTION",    [ROWS_BY_DOMAIN] = "DOMAIN",
-	[ROWS_BY_SOURCE] = "SOURCE",        [ROWS_BY_SIZE] = "SIZE",
 };
 
 static bool is_listed(const struct row *row, const struct view *v)
@@ -78,7 +65,7 @@ static bool shows_lives(const struct view *v)
 
 static bool shows_ages(const struct view *v)
 {
-	return shows_lives(v) && v->rec->tells_cycles;
+	return shows_lives(v) && v->rec->replay.tells_cycles;
 }
 
 static void print_columns(const struct view *v)
@@ -97,7 +84,7 @@ static void print_columns(const struct view *v)
 		show__cell("PROM", 6);
 	if (shows_ages(v))
 		show__cell("CYCLES", 6);
-	fputs(row_heads[v->o->by], stdout);
+	fputs(report__row_head(v->o->by), stdout);
 	show__style(STYLE_PLAIN);
 	putchar('\n');
 }
@@ -114,7 +101,7 @@ static int print_age(const struct view *v, const struct tally *t)
 	const struct interval age = ages__mean(&t->ages, heap__cycles(v->rec->replay.heap));
 	char text[SHOW_CHARS] = "-";
 
-	if (v->rec->tells_cycles && !isnan(age.value))
+	if (v->rec->replay.tells_cycles && !isnan(age.value))
 		snprintf(text, sizeof(text), "%.1f", age.value);
 	return show__cell(text, 6);
 }
@@ -164,7 +151,9 @@ static void print_head(const struct view *v)
 	if (o->at_s > 0)
 		printf("; as of %s", show__seconds(o->at_s, text));
 	if (o->metric == ROWS_SURVIVORS)
-		printf("; survived %u major cycles or more", o->survived);
+		printf("; survived %u major cycle%s or more", o->survived,
+		       o->survived == 1 ? "" : "s");
+	report__print_filter(&o->filter);
 	puts("\n");
 }
 
@@ -189,12 +178,8 @@ static void print_people(const struct view *v)
 		if (v->o->by == ROWS_BY_STACK)
 			report__print_callers(row->stack);
 	}
-	if (n_shown < n_listed)
-		snprintf(label, sizeof(label), "all %zu %s (%zu shown)", n_listed,
-			 plurals[v->o->by], n_shown);
-	else
-		snprintf(label, sizeof(label), "all %zu %s", n_listed, plurals[v->o->by]);
-	print_tally(v, &v->total, NULL, label);
+	print_tally(v, &v->total, NULL,
+		    report__count(label, sizeof(label), v->o->by, n_listed, n_shown));
 	if (v->rec->follows && v->total.unknown.words > 0)
 		printf("%9s words were not followed and count as neither live nor dead\n",
 		       units__words(v->total.unknown.words, text, sizeof(text)));
@@ -216,8 +201,8 @@ static int add_amounts(json_t *to, const struct view *v, const struct tally *t)
 		{ "dead_young", &t->dead_young, v->rec->follows },
 		{ "dead_old", &t->dead_old, v->rec->follows },
 		{ "unknown", &t->unknown, true },
-		{ "survivors", &t->survivors, v->rec->follows && v->rec->tells_cycles },
-		{ "survivors_live", &t->old_live, v->rec->follows && v->rec->tells_cycles },
+		{ "survivors", &t->survivors, v->rec->follows && v->rec->replay.tells_cycles },
+		{ "survivors_live", &t->old_live, v->rec->follows && v->rec->replay.tells_cycles },
 	};
 	int err = 0;
 
@@ -236,7 +221,7 @@ static int add_tally(json_t *to, const struct view *v, const struct tally *t)
 	const struct interval age = ages__mean(&t->ages, heap__cycles(v->rec->replay.heap));
 	const struct interval share =
 		share_of(rows__amount(t, v->o->metric), rows__amount(&v->total, v->o->metric));
-	bool has_ages = v->rec->follows && v->rec->tells_cycles;
+	bool has_ages = v->rec->follows && v->rec->replay.tells_cycles;
 	int err = add_amounts(to, v, t);
 
 	err |= json_object_set_new(to, "share", show__interval_json(&share));
@@ -290,23 +275,25 @@ static json_t *seconds_json(double seconds)
 static json_t *document(const struct view *v)
 {
 	const struct report_options *o = v->o;
-	json_t *total = json_object();
+	json_t *total = json_object(), *document;
 
 	if (!total || add_tally(total, v, &v->total)) {
 		json_decref(total);
 		return NULL;
 	}
-	return json_pack("{s:s, s:i, s:o, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o}", "type",
-			 "report", "version", 1, "recording", recording__to_json(v->rec), "by",
-			 rows__by_name(o->by), "metric", rows__metric_name(o->metric), "at",
-			 seconds_json(o->at_s), "since", seconds_json(o->since_s), "until",
-			 seconds_json(o->until_s), "survived", (json_int_t)o->survived, "total",
-			 total, "rows", rows_json(v));
+	document = json_pack("{s:s, s:i, s:o, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o}", "type",
+			     "report", "version", 1, "recording", recording__to_json(v->rec), "by",
+			     rows__by_name(o->by), "metric", rows__metric_name(o->metric), "at",
+			     seconds_json(o->at_s), "since", seconds_json(o->since_s), "until",
+			     seconds_json(o->until_s), "survived", (json_int_t)o->survived, "total",
+			     total, "rows", rows_json(v));
+	return report__filtered(document, &o->filter);
 }
 
 int report__rows(const struct recording *rec, const struct report_options *o, struct hs_error *err)
 {
-	int columns = show__terminal_columns(), ret = recording__can_answer(rec, o->metric, err);
+	int columns = show__terminal_columns(),
+	    ret = replay__can_answer(&rec->replay, o->metric, err);
 	struct view v = { .rec = rec, .o = o, .is_wide = !columns || columns >= WIDE_COLUMNS };
 	long n;
 
@@ -316,7 +303,7 @@ int report__rows(const struct recording *rec, const struct report_options *o, st
 	if (n < 0)
 		return report__no_memory(err);
 	v.n_rows = (size_t)n;
-	v.rate = heap__rate(rec->replay.heap);
+	v.rate = recording__unseen_rate(rec);
 	for (size_t i = 0; i < v.n_rows; i++)
 		tally__add(&v.total, &v.rows[i].tally);
 	if (o->is_json)

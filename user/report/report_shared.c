@@ -8,13 +8,74 @@
 #include "user/decode/decode.h"
 #include "user/report/report.h"
 #include "user/report/show.h"
+#include "user/sinks/json.h"
 
 #define INDENT 6
+
+static const struct {
+	const char *head, *one, *many;
+} kinds[] = {
+	[ROWS_BY_SITE] = { "ALLOCATION SITE", "site", "sites" },
+	[ROWS_BY_STACK] = { "STACK", "stack", "stacks" },
+	[ROWS_BY_FUNCTION] = { "FUNCTION", "function", "functions" },
+	[ROWS_BY_DOMAIN] = { "DOMAIN", "domain", "domains" },
+	[ROWS_BY_SOURCE] = { "SOURCE", "source", "sources" },
+	[ROWS_BY_SIZE] = { "SIZE", "size", "sizes" },
+};
+
+const char *report__row_head(enum rows_by by)
+{
+	return kinds[by].head;
+}
+
+const char *report__count(char *text, size_t size, enum rows_by by, size_t n, size_t n_shown)
+{
+	if (n_shown < n)
+		snprintf(text, size, "all %zu %s (%zu shown)", n, kinds[by].many, n_shown);
+	else if (n > 1)
+		snprintf(text, size, "all %zu %s", n, kinds[by].many);
+	else if (n)
+		snprintf(text, size, "1 %s", kinds[by].one);
+	else
+		snprintf(text, size, "no %s", kinds[by].many);
+	return text;
+}
+
+void report__print_filter(const struct rows_filter *filter)
+{
+	if (filter->domain >= 0)
+		printf("; of domain %lld", (long long)filter->domain);
+	if (filter->source >= 0)
+		printf("; of source %s", decode__source_name((unsigned)filter->source));
+	if (filter->function)
+		printf("; with \"%s\" on the stack", filter->function);
+}
+
+static json_t *text_json(const char *text)
+{
+	return text ? json_string(text) : json_null();
+}
+
+json_t *report__filtered(json_t *document, const struct rows_filter *filter)
+{
+	const char *source =
+		filter->source >= 0 ? decode__source_name((unsigned)filter->source) : NULL;
+	/* An argument may be anything, and JSON is UTF-8. */
+	json_t *text = filter->function ? json__text(filter->function) : json_null();
+	json_t *domain = filter->domain >= 0 ? json_integer(filter->domain) : json_null();
+
+	if (!json_object_set_new(document, "domain", domain) &&
+	    !json_object_set_new(document, "source", text_json(source)) &&
+	    !json_object_set_new(document, "filter", text))
+		return document;
+	json_decref(document);
+	return NULL;
+}
 
 /* Names come from user/symbolize, which has cleaned them. */
 static void print_location(const struct hs_location *l)
 {
-	const char *function = l->function ? l->function : "?";
+	const char *function = l->function ? l->function : FRAME_UNKNOWN;
 	char text[2304];
 
 	if (l->file && l->line)
@@ -30,11 +91,6 @@ void report__print_callers(const struct stack *stack)
 	for (uint32_t i = 0; stack && i < stack->depth; i++)
 		for (size_t j = i ? 0 : 1; j < stack->frames[i].n_locations; j++)
 			print_location(&stack->frames[i].locations[j]);
-}
-
-static json_t *text_json(const char *text)
-{
-	return text ? json_string(text) : json_null();
 }
 
 static json_t *location_json(const struct hs_location *l)

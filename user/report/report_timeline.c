@@ -15,6 +15,7 @@
 struct point {
 	double end_s;                           /* from the beginning of the recording */
 	double length_s;                        /* > 0 */
+	double sampled_s;                       /* of it */
 	double allocated_words, promoted_words; /* in it */
 	struct interval live;                   /* at its end */
 };
@@ -26,28 +27,52 @@ struct view {
 	size_t n_points;
 };
 
+static double seconds_between(uint64_t from_ns, uint64_t to_ns)
+{
+	return to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
+}
+
+/* Nothing was sampled: one point, which says how little that means. 0 or -ENOMEM. */
+static int make_empty_point(struct view *v)
+{
+	static const struct amount none;
+
+	v->points = calloc(1, sizeof(*v->points));
+	if (!v->points)
+		return -ENOMEM;
+	v->n_points = 1;
+	v->points->end_s = v->points->length_s = v->points->sampled_s = recording__seconds(v->rec);
+	v->points->live = amount__interval(&none, recording__unseen_rate(v->rec));
+	return 0;
+}
+
 /* Join the steps of the heap into at most n_wanted points (0: as many as there are steps),
  * which reach to the end of the recording. 0 or -ENOMEM. */
 static int make_points(struct view *v, size_t n_wanted)
 {
 	const struct heap *h = v->rec->replay.heap;
 	uint64_t begin_ns, step_ns, end_ns = v->rec->end_ns;
+	uint64_t until_ns = recording__until_ns(v->rec);
 	struct timeline_step *steps, last = { 0 };
 	long n = timeline__steps(heap__timeline(h), &steps, &begin_ns, &step_ns);
 	size_t n_all, group;
 
 	if (n < 0)
 		return -ENOMEM;
+	if (!n) {
+		free(steps);
+		return make_empty_point(v);
+	}
 	/* After the last event nothing changes, until the end. It may be far off if the
 	 * capture is damaged. */
 	n_all = (size_t)n;
-	if (n && end_ns > begin_ns && (end_ns - begin_ns) / step_ns >= n_all)
+	if (end_ns > begin_ns && (end_ns - begin_ns) / step_ns >= n_all)
 		n_all = (end_ns - begin_ns) / step_ns < 4 * TIMELINE_STEPS_MAX
 				? (end_ns - begin_ns) / step_ns + 1
 				: 4 * TIMELINE_STEPS_MAX;
 	if (!n_wanted || n_wanted > n_all)
 		n_wanted = n_all;
-	group = n_all ? (n_all + n_wanted - 1) / n_wanted : 1;
+	group = (n_all + n_wanted - 1) / n_wanted;
 	v->points = calloc(n_wanted + 1, sizeof(*v->points));
 	for (size_t i = 0; v->points && i < n_all; i++) {
 		struct point *p = &v->points[i / group];
@@ -58,13 +83,15 @@ static int make_points(struct view *v, size_t n_wanted)
 		else
 			last.allocated_words = last.promoted_words = 0;
 		at_ns = at_ns < end_ns ? at_ns : end_ns;
-		p->end_s = at_ns > v->rec->begin_ns ? (double)(at_ns - v->rec->begin_ns) / 1e9 : 0;
+		p->end_s = seconds_between(v->rec->begin_ns, at_ns);
 		/* The last step is not over when the recording ends. */
-		p->length_s += at_ns > from_ns ? (double)(at_ns - from_ns) / 1e9 : 0;
+		p->length_s += seconds_between(from_ns, at_ns);
+		p->sampled_s += seconds_between(from_ns, at_ns < until_ns ? at_ns : until_ns);
 		p->allocated_words += last.allocated_words;
 		p->promoted_words += last.promoted_words;
-		p->live = amount__interval(
-			&(struct amount){ last.live_words, last.live_variance, 0 }, heap__rate(h));
+		p->live =
+			amount__interval(&(struct amount){ last.live_words, last.live_variance, 0 },
+					 recording__unseen_rate(v->rec));
 		v->n_points = i / group + 1;
 	}
 	free(steps);
@@ -80,9 +107,10 @@ static int print_words(double words, int width)
 	return show__cell(units__words(words, text, sizeof(text)), width);
 }
 
+/* What is sampled while all is being detached, or after `stop`, is nothing and says nothing. */
 static double per_second(double words, const struct point *p)
 {
-	return p->length_s > 0 ? words / p->length_s : 0;
+	return p->sampled_s > 0 ? words / p->sampled_s : 0;
 }
 
 static void print_point(const struct point *p, double most)
@@ -151,7 +179,7 @@ static json_t *document(const struct view *v)
 int report__timeline(const struct recording *rec, const struct report_options *o,
 		     struct hs_error *err)
 {
-	int ret = recording__can_answer(rec, ROWS_LIVE, err);
+	int ret = replay__can_answer(&rec->replay, ROWS_LIVE, err);
 	struct view v = { .rec = rec, .o = o };
 
 	if (ret)

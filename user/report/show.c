@@ -72,7 +72,8 @@ const char *show__seconds(double seconds, char text[SHOW_CHARS])
 		{ 48 * 3600.0, 24 * 3600.0, "d" },
 		{ 2 * 3600.0, 3600, "h" },
 		{ 120, 60, "m" },
-		{ 0, 1, "s" },
+		{ 0.9995, 1, "s" },
+		{ 0, 1e-3, "ms" },
 	};
 	size_t u = 0;
 

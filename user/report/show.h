@@ -28,7 +28,7 @@ const char *show__share(double share, char text[SHOW_CHARS]);
 /* Words that may be negative, with a sign: "+1.2M", "-340", "0". Returns text. */
 const char *show__signed_words(double words, char text[SHOW_CHARS]);
 
-/* Seconds: "0.25s", "41s", "12.5m", "3.2h", "4.1d". Returns text. */
+/* Seconds: "1.35ms", "250ms", "41.0s", "12.5m", "3.2h", "4.1d". Returns text. */
 const char *show__seconds(double seconds, char text[SHOW_CHARS]);
 
 /* A p-value: "0.034", "2e-08", "<1e-99". Returns text. */

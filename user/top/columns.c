@@ -14,7 +14,8 @@
 #define GAP 2
 
 /* What the names keep: at least, so that more figures, so that all intervals are shown. */
-#define LABEL_LEAST 18
+#define SITE_LEAST 18
+#define STACK_LEAST 40
 #define LABEL_FOR_MORE 40
 #define LABEL_FOR_INTERVALS 24
 
@@ -96,7 +97,7 @@ const char *columns__interval(enum figure figure, const struct interval *i, bool
 /* What has been chosen so far. */
 struct choice {
 	bool figure[FIGURES], interval[FIGURES];
-	int used, width, interval_width;
+	int used, width, interval_width, label_least;
 };
 
 static bool take(struct choice *c, int n_columns, int label_least)
@@ -119,8 +120,15 @@ static void take_interval(struct choice *c, enum figure f, int label_least)
 		c->interval[f] = take(c, c->interval_width, label_least);
 }
 
+static int at_least(int a, int b)
+{
+	return a > b ? a : b;
+}
+
 static void choose(struct choice *c, enum figure main, bool want_intervals)
 {
+	const int for_more = at_least(c->label_least, LABEL_FOR_MORE);
+	const int for_intervals = at_least(c->label_least, LABEL_FOR_INTERVALS);
 	/* By what they tell of a site; the other amounts after the shares. */
 	const enum figure order[] = {
 		main,
@@ -135,16 +143,16 @@ static void choose(struct choice *c, enum figure main, bool want_intervals)
 	/* The main figure alone, where there is hardly room. */
 	take_figure(c, main, 4);
 	for (size_t i = 0; i < n; i++) {
-		take_figure(c, order[i], LABEL_LEAST);
+		take_figure(c, order[i], c->label_least);
 		if (want_intervals || i == 2)
-			take_interval(c, want_intervals ? order[i] : main, LABEL_LEAST);
+			take_interval(c, want_intervals ? order[i] : main, c->label_least);
 	}
 	for (int f = 0; f < FIGURES; f++)
-		take_figure(c, (enum figure)f, LABEL_FOR_MORE);
+		take_figure(c, (enum figure)f, for_more);
 	for (size_t i = 0; i < n; i++)
-		take_interval(c, order[i], LABEL_FOR_INTERVALS);
+		take_interval(c, order[i], for_intervals);
 	for (int f = 0; f < FIGURES; f++)
-		take_interval(c, (enum figure)f, LABEL_FOR_INTERVALS);
+		take_interval(c, (enum figure)f, for_intervals);
 }
 
 static void place(struct columns *c, const struct choice *choice, enum figure f, int *x)
@@ -162,10 +170,12 @@ static void place(struct columns *c, const struct choice *choice, enum figure f,
 	c->n++;
 }
 
-void columns__choose(struct columns *c, int width, enum rows_metric metric, bool want_intervals,
-		     bool is_utf8)
+void columns__choose(struct columns *c, int width, enum rows_by by, enum rows_metric metric,
+		     bool want_intervals, bool is_utf8)
 {
-	struct choice choice = { .width = width, .interval_width = 7 };
+	struct choice choice = { .width = width,
+				 .interval_width = 7,
+				 .label_least = by == ROWS_BY_STACK ? STACK_LEAST : SITE_LEAST };
 	enum figure main = figures__of_metric(metric);
 	int x = 0;
 

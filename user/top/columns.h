@@ -28,11 +28,12 @@ struct columns {
 };
 
 /*
- * Choose for a width. The figure of the metric comes first, then what matters most.
- * want_intervals: rather fewer figures, each with its interval.
+ * Choose for a width. The figure of the metric comes first, then what matters most. by:
+ * stacks have longer names than sites. want_intervals: rather fewer figures, each with its
+ * interval.
  */
-void columns__choose(struct columns *c, int width, enum rows_metric metric, bool want_intervals,
-		     bool is_utf8);
+void columns__choose(struct columns *c, int width, enum rows_by by, enum rows_metric metric,
+		     bool want_intervals, bool is_utf8);
 
 /* The titles. sort: enum figure, or VIEW_SORT_NAME; label: the title of the names. */
 void columns__titles(const struct columns *c, struct canvas *canvas, int y, int sort,

@@ -20,6 +20,15 @@ struct facts_domain {
 	UT_hash_handle hh;
 };
 
+/*
+ * One that has terminated. Its last counters have come with that; the record of them that
+ * follows a moment later must not bring it back.
+ */
+struct facts_gone {
+	uint32_t id; /* key */
+	UT_hash_handle hh;
+};
+
 /* ---- counters ---- */
 
 static struct facts_domain *find(const struct facts *f, uint32_t id)
@@ -40,7 +49,6 @@ static struct facts_domain *add(struct facts *f, uint32_t id)
 {
 	struct facts_domain *d;
 
-	f->n_seen++;
 	if (f->n_alive >= FACTS_DOMAINS_MAX)
 		return NULL;
 	d = calloc(1, sizeof(*d));
@@ -53,6 +61,7 @@ static struct facts_domain *add(struct facts *f, uint32_t id)
 		return NULL;
 	}
 	f->n_alive++;
+	f->n_seen++;
 	return d;
 }
 
@@ -79,12 +88,20 @@ static void raise_to(uint64_t *count, uint64_t now, int64_t offset)
 		*count = n;
 }
 
+static bool has_gone(const struct facts *f, uint32_t id)
+{
+	struct facts_gone *g;
+
+	HASH_FIND(hh, f->gone, &id, sizeof(id), g);
+	return g;
+}
+
 static void see_counts(struct facts *f, uint32_t id, const struct hs_counts *now)
 {
 	struct facts_domain *d = find(f, id);
 	uint64_t promoted;
 
-	if (!d)
+	if (!d && !has_gone(f, id))
 		d = add(f, id);
 	if (!d)
 		return;
@@ -101,15 +118,39 @@ static void see_counts(struct facts *f, uint32_t id, const struct hs_counts *now
 		d->last = *now;
 }
 
-static void forget(struct facts *f, uint32_t id)
+static void forget_gone(struct facts *f, struct facts_gone *g)
+{
+	HASH_DEL(f->gone, g);
+	free(g);
+}
+
+/* Without memory for that it may come back: a wrong number in the header, no more. */
+static void remember_gone(struct facts *f, uint32_t id)
+{
+	struct facts_gone *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return;
+	g->id = id;
+	HASH_ADD(hh, f->gone, id, sizeof(g->id), g);
+	if (!g->hh.tbl)
+		free(g);
+	else if (HASH_COUNT(f->gone) > FACTS_GONE_MAX)
+		/* The head of the table is the one that has been in it longest. */
+		forget_gone(f, f->gone);
+}
+
+static void end_domain(struct facts *f, uint32_t id)
 {
 	struct facts_domain *d = find(f, id);
 
-	if (!d)
-		return;
-	HASH_DEL(f->domains, d);
-	free(d);
-	f->n_alive--;
+	if (d) {
+		HASH_DEL(f->domains, d);
+		free(d);
+		f->n_alive--;
+	}
+	if (!has_gone(f, id))
+		remember_gone(f, id);
 }
 
 /* ---- records of no fixed form ---- */
@@ -240,7 +281,8 @@ static int on_event(struct sink *s, const struct hs_event *event, const struct s
 	case HS_REC_ALLOC:
 		f->n_blocks++;
 		f->n_samples += event->alloc->n_samples;
-		if (!find(f, event->h->domain) && f->n_alive < FACTS_DOMAINS_MAX)
+		if (!find(f, event->h->domain) && !has_gone(f, event->h->domain) &&
+		    f->n_alive < FACTS_DOMAINS_MAX)
 			add(f, event->h->domain);
 		break;
 	case HS_REC_DOMAIN_SPAWN:
@@ -249,7 +291,7 @@ static int on_event(struct sink *s, const struct hs_event *event, const struct s
 		break;
 	case HS_REC_DOMAIN_TERMINATE:
 		see_counts(f, event->h->domain, &event->domain->counts);
-		forget(f, event->h->domain);
+		end_domain(f, event->h->domain);
 		break;
 	default:
 		break;
@@ -290,5 +332,7 @@ void facts__deinit(struct facts *f)
 		HASH_DEL(f->domains, d);
 		free(d);
 	}
+	while (f->gone)
+		forget_gone(f, f->gone);
 	f->n_alive = 0;
 }

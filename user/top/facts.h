@@ -18,6 +18,8 @@
 #define FACTS_CAUSES_MAX 16
 /* Domains that are known by name at once; counters of others are left out. */
 #define FACTS_DOMAINS_MAX 4096
+/* Terminated domains that are remembered: more than domains.c has counters of to tell. */
+#define FACTS_GONE_MAX 4096
 
 /* Sums over all domains, since each was first heard of; exact. */
 struct facts_counts {
@@ -35,6 +37,7 @@ struct facts_loss {
 };
 
 struct facts_domain;
+struct facts_gone;
 
 struct facts {
 	struct sink base;
@@ -49,7 +52,8 @@ struct facts {
 	uint64_t n_blocks, n_samples; /* allocations told */
 	struct facts_loss losses[FACTS_CAUSES_MAX];
 	unsigned int n_losses;
-	struct facts_domain *domains; /* facts.c */
+	struct facts_domain *domains; /* that live; facts.c */
+	struct facts_gone *gone;      /* that have terminated lately; facts.c */
 };
 
 /* *f is all zero afterwards but for its functions. f->base is the sink. */

@@ -132,10 +132,12 @@ static int add_frames(struct lines *l, const struct stack *stack)
 
 			if (at->file && at->line)
 				ret = lines__add(l, "    %s  %s:%u%s",
-						 at->function ? at->function : "?", at->file,
-						 at->line, at->is_inlined ? " (inlined)" : "");
+						 at->function ? at->function : FRAME_UNKNOWN,
+						 at->file, at->line,
+						 at->is_inlined ? " (inlined)" : "");
 			else
-				ret = lines__add(l, "    %s", at->function ? at->function : "?");
+				ret = lines__add(l, "    %s",
+						 at->function ? at->function : FRAME_UNKNOWN);
 			if (ret)
 				return ret;
 		}

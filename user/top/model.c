@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/top/label.h"
+
 #define LABEL_BYTES 1024
 
 static void free_rows(struct model_rows *rows)
@@ -27,28 +29,6 @@ int model__step(struct model *m, const struct facts *facts, uint64_t now_ns)
 {
 	m->rate = heap__rate(m->heap) > 0 ? heap__rate(m->heap) : facts->rate;
 	return window__step(&m->window, m->heap, &facts->counts, now_ns);
-}
-
-/* ---- names ---- */
-
-const char *model__label(const struct row *r, enum rows_by by, char *text, size_t size)
-{
-	size_t n;
-
-	rows__label(r, ROWS_BY_SITE, text, size);
-	if (by != ROWS_BY_STACK || !r->stack)
-		return text;
-	/* The functions that called: the first location is in the text already. */
-	for (uint32_t i = 0; i < r->stack->depth; i++)
-		for (size_t j = i == 0; j < r->stack->frames[i].n_locations; j++) {
-			const char *function = r->stack->frames[i].locations[j].function;
-
-			n = strlen(text);
-			if (n + 8 >= size)
-				return text;
-			snprintf(text + n, size - n, " < %s", function ? function : "?");
-		}
-	return text;
 }
 
 /* ---- order ---- */
@@ -99,8 +79,8 @@ static int by_name(const struct model_row *a, const struct model_row *b, enum ro
 {
 	char text_a[LABEL_BYTES], text_b[LABEL_BYTES];
 
-	return strcmp(model__label(&a->row, by, text_a, sizeof(text_a)),
-		      model__label(&b->row, by, text_b, sizeof(text_b)));
+	return strcmp(label__whole(&a->row, by, text_a, sizeof(text_a)),
+		      label__whole(&b->row, by, text_b, sizeof(text_b)));
 }
 
 /* The one that was seen first; names would take long to compare. */
@@ -180,6 +160,8 @@ static int join(struct model_rows *out, const struct model *m, enum rows_by by,
 			      scale);
 	}
 	figures__make(&out->all, &scale->all, &scale->all_window, scale);
+	/* All of all is no estimate. */
+	out->all.at[FIGURE_SHARE].low = out->all.at[FIGURE_SHARE].high = NAN;
 	return 0;
 }
 

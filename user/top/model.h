@@ -50,7 +50,4 @@ int model__step(struct model *m, const struct facts *facts, uint64_t now_ns);
  */
 int model__make(struct model *m, struct view *view);
 
-/* The name of a row, in a line: site, or functions of the stack. Returns text. */
-const char *model__label(const struct row *r, enum rows_by by, char *text, size_t size);
-
 #endif /* HEAPSONDE_MODEL_H */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "user/top/columns.h"
+#include "user/top/label.h"
 
 /* Where there is no edge: room for any name, and for most stacks. */
 #define COLS_WITHOUT_EDGE 1000
@@ -73,13 +74,14 @@ static void print_rows(const struct screen *s, struct canvas *c, int n_rows)
 	struct columns columns;
 	char label[1024];
 
-	columns__choose(&columns, c->cols, v->metric, v->want_intervals, c->is_utf8);
+	columns__choose(&columns, c->cols, v->by, v->metric, v->want_intervals, c->is_utf8);
 	columns__titles(&columns, c, 0, v->sort,
 			v->by == ROWS_BY_SITE ? "ALLOCATION SITE" : "STACK, innermost first");
 	print_line(c);
 	for (size_t i = 0; i < rows->n && i < (size_t)n_rows; i++) {
 		columns__row(&columns, c, 0, &rows->at[i].figures,
-			     model__label(&rows->at[i].row, v->by, label, sizeof(label)),
+			     label__fitted(&rows->at[i].row, v->by, c->cols - columns.label,
+					   c->is_utf8, label, sizeof(label)),
 			     LOOK_PLAIN);
 		print_line(c);
 	}

@@ -18,5 +18,6 @@ double rate__better(double rate, double words_per_s)
 
 double rate__stepped(double rate, int steps)
 {
-	return fmin(1, fmax(LOWEST, ldexp(rate, steps)));
+	/* One that was lower from the beginning does not go up by going down. */
+	return fmin(1, fmax(fmin(LOWEST, rate), ldexp(rate, steps)));
 }

@@ -27,7 +27,7 @@
  */
 double rate__better(double rate, double words_per_s);
 
-/* rate · 2^steps, within (2^-40, 1]. */
+/* rate · 2^steps, at most 1, and not lowered below 2^-40. */
 double rate__stepped(double rate, int steps);
 
 #endif /* HEAPSONDE_RATE_H */

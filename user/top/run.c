@@ -11,7 +11,6 @@
 
 #include "user/common/clock.h"
 #include "user/common/say.h"
-#include "user/common/say.h"
 #include "user/top/plain.h"
 #include "user/top/rate.h"
 #include "user/top/screen.h"
@@ -20,8 +19,6 @@
 #include "user/top/terminal.h"
 
 #define NS_PER_S 1e9
-/* While the terminal takes nothing it is asked again after so many ms. */
-#define RETRY_MS 50
 /* A refresh takes no more than one in so many parts of the time. */
 #define REST 4
 
@@ -96,7 +93,7 @@ static int show(struct run *r, struct hs_error *err)
 		r->is_dirty = false;
 		return plain__print(&s, r->options->n_rows, r->is_utf8, err);
 	}
-	/* One that takes nothing must not keep us from the records. */
+	/* While the last picture is on its way the next one waits, and is the newest then. */
 	if (!terminal__is_ready())
 		return 0;
 	screen__draw(&s, &r->canvas);
@@ -111,21 +108,36 @@ static void change_rate(struct run *r, double rate)
 {
 	if (!r->source->has_rate)
 		r->view.remark = "the rate cannot be changed now";
+	else if (rate == r->facts.rate)
+		r->view.remark = rate < 1 ? "there is no lower rate" : "there is no higher rate";
 	else if (r->source->ops->set_rate(r->source, rate, &r->remark))
 		r->view.remark = r->remark.text;
+}
+
+/* A rate that was asked for is not to be had: say so, and do not ask each second. */
+static void heed_refusal(struct run *r)
+{
+	if (!r->source->refusal.text[0])
+		return;
+	r->remark = r->source->refusal;
+	r->source->refusal.text[0] = '\0';
+	r->view.remark = r->remark.text;
+	r->is_rate_auto = false;
+	r->is_dirty = true;
 }
 
 static void follow_program(struct run *r)
 {
 	struct facts_counts added;
 	double seconds = window__counted(&r->model.window, &added), better;
+	struct hs_error ignored;
 
 	if (!r->is_rate_auto || !r->source->has_rate || seconds <= 0)
 		return;
 	better = rate__better(r->facts.rate,
 			      (double)(added.minor_words + added.direct_words) / seconds);
 	/* If it cannot be, the rate is as good as any. */
-	if (better > 0 && r->source->ops->set_rate(r->source, better, &r->remark))
+	if (better > 0 && r->source->ops->set_rate(r->source, better, &ignored))
 		r->is_rate_auto = false;
 }
 
@@ -164,6 +176,9 @@ static int look_at_clock(struct run *r, struct hs_error *err)
 
 	if (r->source->has_ended ? !r->has_shown_end : now_ns >= r->next_ns) {
 		r->has_shown_end = r->source->has_ended;
+		/* That it is the end stands where a remark does. */
+		if (r->has_shown_end)
+			r->view.remark = NULL;
 		ret = refresh(r, now_ns, err);
 	}
 	if ((o->n_refreshes && r->n_refreshes >= o->n_refreshes) ||
@@ -252,20 +267,19 @@ static int timeout_ms(const struct run *r, bool is_more)
 		ms = -1;
 	else if (r->source->wait_ms >= 0 && r->source->wait_ms < ms)
 		ms = r->source->wait_ms;
-	if (r->is_dirty && (ms < 0 || ms > RETRY_MS))
-		ms = RETRY_MS;
 	return ms;
 }
 
 static int wait_and_heed(struct run *r, bool is_more, struct hs_error *err)
 {
-	struct pollfd fds[2 + SOURCE_FDS] = {
+	struct pollfd fds[3 + SOURCE_FDS] = {
 		{ .fd = r->signals.fd, .events = POLLIN },
 		{ .fd = r->is_full_screen ? terminal__fd() : -1, .events = POLLIN },
+		{ .fd = r->is_full_screen ? terminal__pending_fd() : -1, .events = POLLOUT },
 	};
-	int n = r->source->ops->fds(r->source, fds + 2), ret = 0;
+	int n = r->source->ops->fds(r->source, fds + 3), ret = 0;
 
-	if (poll(fds, (nfds_t)n + 2, timeout_ms(r, is_more)) < 0)
+	if (poll(fds, (nfds_t)n + 3, timeout_ms(r, is_more)) < 0)
 		return 0;
 	if (fds[0].revents)
 		ret = heed_signals(r, err);
@@ -274,6 +288,8 @@ static int wait_and_heed(struct run *r, bool is_more, struct hs_error *err)
 	/* The terminal has gone, and its SIGHUP was for somebody else. */
 	else if (fds[1].revents)
 		r->wants_end = true;
+	if (fds[2].revents)
+		terminal__is_ready();
 	return ret;
 }
 
@@ -288,6 +304,7 @@ static int loop(struct run *r, struct hs_error *err)
 		more = r->source->ops->step(r->source, err);
 		if (more < 0)
 			return more;
+		heed_refusal(r);
 		ret = look_at_clock(r, err);
 		if (!ret && r->is_dirty)
 			ret = show(r, err);

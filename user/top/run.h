@@ -11,9 +11,9 @@
  *   figures.c     a row's figures
  *   model.c       the rows
  *   view.c        what the user wants to see; keys
- *   columns.c, header.c, lines.c, screen.c   the picture
+ *   label.c, columns.c, header.c, lines.c, screen.c   the picture
  *   canvas.c      a screen in memory
- *   terminal.c, plain.c                      where it is shown
+ *   terminal*.c, outlet.c, plain.c           where it is shown
  *   run.c         the loop
  */
 #ifndef HEAPSONDE_TOP_RUN_H

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "user/top/columns.h"
+#include "user/top/label.h"
 
 #define TEXT_BYTES 1024
 
@@ -86,7 +87,8 @@ static void draw_table(const struct screen *s, struct canvas *canvas, const stru
 	struct columns columns;
 	char label[TEXT_BYTES];
 
-	columns__choose(&columns, canvas->cols, v->metric, v->want_intervals, canvas->is_utf8);
+	columns__choose(&columns, canvas->cols, v->by, v->metric, v->want_intervals,
+			canvas->is_utf8);
 	if (p->titles >= 0)
 		columns__titles(&columns, canvas, p->titles, v->sort,
 				v->by == ROWS_BY_SITE ? "ALLOCATION SITE"
@@ -95,7 +97,8 @@ static void draw_table(const struct screen *s, struct canvas *canvas, const stru
 		size_t at = v->top + (size_t)i;
 
 		columns__row(&columns, canvas, p->body + i, &rows->at[at].figures,
-			     model__label(&rows->at[at].row, v->by, label, sizeof(label)),
+			     label__fitted(&rows->at[at].row, v->by, canvas->cols - columns.label,
+					   canvas->is_utf8, label, sizeof(label)),
 			     at == v->selected ? LOOK_SELECTED : LOOK_PLAIN);
 	}
 	if (!rows->n && p->body_rows > 0)
@@ -119,9 +122,17 @@ static void draw_lines(const struct screen *s, struct canvas *canvas, const stru
 	}
 }
 
-static void draw_last(const struct screen *s, struct canvas *canvas, int y)
+static size_t last_line(const struct screen *s, const struct parts *p)
+{
+	size_t last = s->view->first + (p->body_rows > 0 ? (size_t)p->body_rows : 0);
+
+	return last < s->lines->n ? last : s->lines->n;
+}
+
+static void draw_last(const struct screen *s, struct canvas *canvas, const struct parts *p)
 {
 	const struct view *v = s->view;
+	int y = p->last;
 
 	if (y < 0)
 		return;
@@ -134,7 +145,9 @@ static void draw_last(const struct screen *s, struct canvas *canvas, int y)
 		canvas__printf(canvas, y, 0, LOOK_ALERT, "%s: this is the final state; q quits",
 			       s->facts->reason[0] ? s->facts->reason : "ended");
 	else if (is_over(s))
-		canvas__put(canvas, y, 0, LOOK_FAINT, "Esc back  Up Down PgUp PgDn scroll");
+		canvas__printf(canvas, y, 0, LOOK_FAINT,
+			       "Esc back  Up Down PgUp PgDn scroll  (lines %zu-%zu of %zu)",
+			       v->first + (s->lines->n > 0), last_line(s, p), s->lines->n);
 	else
 		canvas__put(canvas, y, 0, LOOK_FAINT,
 			    "? help  q quit  Tab metric  x stacks  / filter  Enter open  space "
@@ -151,5 +164,5 @@ void screen__draw(const struct screen *s, struct canvas *canvas)
 		draw_lines(s, canvas, &p);
 	else
 		draw_table(s, canvas, &p);
-	draw_last(s, canvas, p.last);
+	draw_last(s, canvas, &p);
 }

@@ -38,7 +38,10 @@ struct source_ops {
 	 * there may be more at once. 0: not now. Errors, with a text; then only free.
 	 */
 	int (*step)(struct source *s, struct hs_error *err);
-	/* Sample at another rate. It is in force when the records say so. Errors: a text. */
+	/*
+	 * Sample at another rate. It is in force when the records say so; a refusal that
+	 * comes later is told by `refusal`. Errors: a text.
+	 */
 	int (*set_rate)(struct source *s, double rate, struct hs_error *err);
 	/* End the profile and take in the rest. 0 or an error with a text. */
 	int (*finish)(struct source *s, enum end_reason reason, struct hs_error *err);
@@ -48,9 +51,10 @@ struct source_ops {
 /* The first member of every source. */
 struct source {
 	const struct source_ops *ops;
-	bool has_ended; /* nothing is attached any more, and nothing will come */
-	bool has_rate;  /* set_rate can be called: none is under way */
-	int wait_ms;    /* how long records may wait for step; -1: fds tell */
+	bool has_ended;          /* nothing is attached any more, and nothing will come */
+	bool has_rate;           /* set_rate can be called: none is under way */
+	int wait_ms;             /* how long records may wait for step; -1: fds tell */
+	struct hs_error refusal; /* of the last rate; "": none. Emptied by who reads it */
 };
 
 /*

@@ -102,40 +102,39 @@ static int read_records(struct remote *r, struct hs_error *err)
  * What the daemon says of the profile or of the rate. Its last words about the profile
  * come after the records, which say the same.
  */
-static int hear(struct remote *r, struct hs_error *err)
+static void hear(struct remote *r)
 {
 	json_t *answer = NULL;
-	int ret = 0;
+	struct hs_error refusal;
+	int ret;
 
 	if (is_readable(r->rate_client.fd)) {
-		ret = client__receive(&r->rate_client, &answer, err);
+		ret = client__receive(&r->rate_client, &answer, &refusal);
 		if (ret) {
 			client__close(&r->rate_client);
 			r->base.has_rate = !r->base.has_ended;
 		}
+		if (ret < 0)
+			r->base.refusal = refusal;
 		json_decref(answer);
-		/* That the rate stays as it is can be seen. */
 		answer = NULL;
 	}
 	if (is_readable(r->client.fd)) {
-		ret = client__receive(&r->client, &answer, err);
-		if (ret)
+		/* With the connection gone nobody writes any more: the pipe tells. */
+		if (client__receive(&r->client, &answer, &refusal))
 			client__close(&r->client);
 		json_decref(answer);
-		/* With the connection gone nobody writes any more: the pipe tells. */
 	}
-	return 0;
 }
 
 static int step(struct source *s, struct hs_error *err)
 {
 	struct remote *r = (struct remote *)s;
-	int ret;
 
 	if (s->has_ended)
 		return 0;
-	ret = hear(r, err);
-	return ret ? ret : read_records(r, err);
+	hear(r);
+	return read_records(r, err);
 }
 
 static int set_rate(struct source *s, double rate, struct hs_error *err)

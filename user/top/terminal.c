@@ -18,49 +18,77 @@
 #include <term.h>
 
 #include "user/common/colour.h"
+#include "user/top/outlet.h"
 #include "user/top/view.h"
 
 /* How long an escape sequence may take to arrive, in ms; else it was the key Esc. */
 #define ESCAPE_MS 50
+/* How long a terminal may take until it is left to itself. */
+#define LEAVE_MS 500
 
 /* All that end a process by default, but for those that signals.h reads. */
 static const int crash_signals[] = { SIGSEGV, SIGBUS,  SIGABRT, SIGFPE,  SIGILL,  SIGSYS, SIGTRAP,
 				     SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU, SIGXFSZ };
 
+/* Control sequences. */
+struct controls {
+	char bytes[256];
+	volatile sig_atomic_t n;
+};
+
 static struct {
-	FILE *in; /* for the keys; stdin, or /dev/tty */
+	FILE *in;  /* for the keys; stdin, or /dev/tty */
+	FILE *out; /* that ncurses writes to: first the terminal, then the outlet */
+	struct outlet outlet;
 	SCREEN *screen;
 	bool has_colours;
-	struct termios before;
-	/* What a signal handler needs, made beforehand. */
-	char leave[256];
-	volatile sig_atomic_t n_leave;
+	struct termios before, during;
+	/* To full screen and back. A signal handler needs the latter, made beforehand. */
+	struct controls enter, leave;
 	char handler_stack[16384];
-} terminal;
+} terminal = { .outlet = { .memory_fd = -1, .terminal_fd = -1 } };
 
 /* ---- crashes ---- */
 
-/* With functions only that a signal handler may call. */
+/* With functions only that a signal handler may call; and without waiting, if that can be. */
 static void on_crash(int signal)
 {
-	if (terminal.n_leave && write(STDOUT_FILENO, terminal.leave, (size_t)terminal.n_leave) >= 0)
+	const struct controls *leave = &terminal.leave;
+
+	if (leave->n && write(terminal.outlet.terminal_fd, leave->bytes, (size_t)leave->n) >= 0)
 		tcsetattr(STDOUT_FILENO, TCSANOW, &terminal.before);
-	terminal.n_leave = 0;
+	terminal.leave.n = 0;
 	/* SA_RESETHAND: this time it kills. */
 	raise(signal);
 }
 
-static void add_leave(const char *name)
+/* What tigetstr has found. Padding would need a clock; no terminal in use has any here. */
+static bool is_control(const char *text)
+{
+	return text && text != (char *)-1 && !strstr(text, "$<");
+}
+
+static void add_control(struct controls *c, const char *name)
 {
 	const char *text = tigetstr(name);
-	size_t n = (size_t)terminal.n_leave;
+	size_t n = (size_t)c->n;
 
-	/* Padding would need a clock; no terminal in use has any here. */
-	if (!text || text == (char *)-1 || strstr(text, "$<") ||
-	    n + strlen(text) > sizeof(terminal.leave))
+	if (!is_control(text) || n + strlen(text) > sizeof(c->bytes))
 		return;
-	memcpy(terminal.leave + n, text, strlen(text));
-	terminal.n_leave = (sig_atomic_t)(n + strlen(text));
+	memcpy(c->bytes + n, text, strlen(text));
+	c->n = (sig_atomic_t)(n + strlen(text));
+}
+
+static void prepare_controls(void)
+{
+	terminal.enter.n = terminal.leave.n = 0;
+	add_control(&terminal.enter, "smcup");
+	add_control(&terminal.enter, "smkx");
+	add_control(&terminal.enter, "civis");
+	add_control(&terminal.leave, "sgr0");
+	add_control(&terminal.leave, "cnorm");
+	add_control(&terminal.leave, "rmkx");
+	add_control(&terminal.leave, "rmcup");
 }
 
 static void prepare_for_crashes(void)
@@ -70,10 +98,6 @@ static void prepare_for_crashes(void)
 	struct sigaction action = { .sa_handler = on_crash,
 				    .sa_flags = (int)SA_RESETHAND | SA_ONSTACK };
 
-	add_leave("sgr0");
-	add_leave("cnorm");
-	add_leave("rmkx");
-	add_leave("rmcup");
 	sigaltstack(&stack, NULL);
 	for (size_t i = 0; i < sizeof(crash_signals) / sizeof(crash_signals[0]); i++)
 		sigaction(crash_signals[i], &action, NULL);
@@ -105,11 +129,29 @@ static int open_input(struct hs_error *err)
 	return hs_error__set(err, -ENOTTY, "no terminal to read keys from; try --plain");
 }
 
-static void close_input(void)
+static void close_files(void)
 {
 	if (terminal.in && terminal.in != stdin)
 		fclose(terminal.in);
-	terminal.in = NULL;
+	if (terminal.out)
+		fclose(terminal.out);
+	terminal.in = terminal.out = NULL;
+	outlet__close(&terminal.outlet);
+}
+
+/* Where ncurses finds the terminal, and which is another file later. */
+static int open_output(struct hs_error *err)
+{
+	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	int ret = outlet__open(&terminal.outlet, STDOUT_FILENO);
+
+	terminal.out = fd >= 0 ? fdopen(fd, "w") : NULL;
+	if (terminal.out && !ret)
+		return 0;
+	if (!terminal.out && fd >= 0)
+		close(fd);
+	return hs_error__set(err, ret ? ret : -EMFILE, "no room for the screen: %s",
+			     strerror(ret ? -ret : EMFILE));
 }
 
 static void prepare_colours(void)
@@ -128,40 +170,56 @@ static void prepare_colours(void)
 /* Ctrl-S shall not hold us up while records pile up; Ctrl-C stays a signal. */
 static void no_flow_control(void)
 {
-	struct termios t;
-
-	if (tcgetattr(STDOUT_FILENO, &t))
+	if (tcgetattr(STDOUT_FILENO, &terminal.during))
 		return;
-	t.c_iflag &= ~(tcflag_t)(IXON | IXOFF);
-	tcsetattr(STDOUT_FILENO, TCSANOW, &t);
+	terminal.during.c_iflag &= ~(tcflag_t)(IXON | IXOFF);
+	tcsetattr(STDOUT_FILENO, TCSANOW, &terminal.during);
 	def_prog_mode();
+}
+
+/* The terminal's modes, which ncurses sets through the descriptor that it writes to. */
+static void set_modes(void)
+{
+	cbreak();
+	noecho();
+	nonl();
+	no_flow_control();
+}
+
+static int open_screen(struct hs_error *err)
+{
+	int ret = open_input(err);
+
+	if (!ret && tcgetattr(STDOUT_FILENO, &terminal.before))
+		ret = hs_error__set(err, -ENOTTY, "standard output is no terminal");
+	if (!ret)
+		ret = open_output(err);
+	if (ret)
+		return ret;
+	terminal.screen = newterm(NULL, terminal.out, terminal.in);
+	if (!terminal.screen)
+		return hs_error__set(err, -ENOENT, "nothing is known of the terminal %s",
+				     getenv("TERM"));
+	return 0;
 }
 
 int terminal__open(struct hs_error *err)
 {
 	static bool is_registered;
-	int ret = open_input(err);
+	int ret = open_screen(err);
 
-	if (ret)
+	if (ret) {
+		close_files();
 		return ret;
-	if (tcgetattr(STDOUT_FILENO, &terminal.before)) {
-		close_input();
-		return hs_error__set(err, -ENOTTY, "standard output is no terminal");
-	}
-	terminal.screen = newterm(NULL, stdout, terminal.in);
-	if (!terminal.screen) {
-		close_input();
-		return hs_error__set(err, -ENOENT, "nothing is known of the terminal %s",
-				     getenv("TERM"));
 	}
 	if (!is_registered)
 		atexit(terminal__close);
 	is_registered = true;
+	prepare_controls();
 	prepare_for_crashes();
-	cbreak();
-	noecho();
-	nonl();
-	no_flow_control();
+	set_modes();
+	/* From here on ncurses has a file in memory, so that it never waits. */
+	dup3(terminal.outlet.memory_fd, fileno(terminal.out), O_CLOEXEC);
 	keypad(stdscr, TRUE);
 	nodelay(stdscr, TRUE);
 	set_escdelay(ESCAPE_MS);
@@ -170,27 +228,45 @@ int terminal__open(struct hs_error *err)
 	return 0;
 }
 
+static void send_control(const char *text)
+{
+	if (is_control(text))
+		outlet__add(&terminal.outlet, text, strlen(text));
+}
+
+/* Away from full screen, the cursor on the last line where there is no other screen. */
+static void leave(void)
+{
+	const char *move = tigetstr("cup");
+
+	if (is_control(move))
+		send_control(tparm(move, getmaxy(stdscr) - 1, 0));
+	send_control(tigetstr("el"));
+	outlet__add(&terminal.outlet, terminal.leave.bytes, (size_t)terminal.leave.n);
+	outlet__send_within(&terminal.outlet, LEAVE_MS);
+	tcsetattr(STDOUT_FILENO, TCSANOW, &terminal.before);
+}
+
 void terminal__close(void)
 {
 	if (!terminal.screen)
 		return;
-	/* Also where ncurses believes that it has ended already. */
-	endwin();
-	tcsetattr(STDOUT_FILENO, TCSANOW, &terminal.before);
-	terminal.n_leave = 0;
+	leave();
+	terminal.leave.n = 0;
 	for (size_t i = 0; i < sizeof(crash_signals) / sizeof(crash_signals[0]); i++)
 		signal(crash_signals[i], SIG_DFL);
+	/* Into memory, for what it frees. */
+	endwin();
 	delscreen(terminal.screen);
 	terminal.screen = NULL;
-	close_input();
+	close_files();
 }
 
 void terminal__suspend(void)
 {
 	sigset_t stop;
 
-	endwin();
-	tcsetattr(STDOUT_FILENO, TCSANOW, &terminal.before);
+	leave();
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGTSTP);
 	/* Where nobody could continue us the kernel ignores it. */
@@ -203,9 +279,8 @@ void terminal__suspend(void)
 
 void terminal__resume(void)
 {
-	reset_prog_mode();
-	keypad(stdscr, TRUE);
-	curs_set(0);
+	tcsetattr(STDOUT_FILENO, TCSANOW, &terminal.during);
+	outlet__add(&terminal.outlet, terminal.enter.bytes, (size_t)terminal.enter.n);
 	clearok(curscr, TRUE);
 }
 
@@ -214,63 +289,6 @@ void terminal__resume(void)
 int terminal__fd(void)
 {
 	return terminal.in ? fileno(terminal.in) : -1;
-}
-
-static int special_key(wint_t key)
-{
-	switch (key) {
-	case KEY_UP:
-		return VIEW_KEY_UP;
-	case KEY_DOWN:
-		return VIEW_KEY_DOWN;
-	case KEY_PPAGE:
-		return VIEW_KEY_PAGE_UP;
-	case KEY_NPAGE:
-		return VIEW_KEY_PAGE_DOWN;
-	case KEY_HOME:
-		return VIEW_KEY_HOME;
-	case KEY_END:
-		return VIEW_KEY_END;
-	case KEY_ENTER:
-		return VIEW_KEY_ENTER;
-	case KEY_BACKSPACE:
-	case KEY_DC:
-		return VIEW_KEY_BACKSPACE;
-	case KEY_BTAB:
-		return VIEW_KEY_BACKTAB;
-	default:
-		return -1;
-	}
-}
-
-int terminal__key(void)
-{
-	wint_t key;
-
-	for (;;) {
-		int kind = wget_wch(stdscr, &key), special;
-
-		if (kind == ERR)
-			return -1;
-		if (kind == KEY_CODE_YES) {
-			special = special_key(key);
-			if (special >= 0)
-				return special;
-			continue;
-		}
-		switch (key) {
-		case 0x1b:
-			return VIEW_KEY_ESCAPE;
-		case '\r':
-		case '\n':
-			return VIEW_KEY_ENTER;
-		case 0x7f:
-		case '\b':
-			return VIEW_KEY_BACKSPACE;
-		default:
-			return (int)key;
-		}
-	}
 }
 
 /* ---- showing ---- */
@@ -290,9 +308,12 @@ void terminal__size(int *rows, int *cols)
 
 bool terminal__is_ready(void)
 {
-	struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
+	return outlet__send(&terminal.outlet);
+}
 
-	return poll(&p, 1, 0) > 0 && p.revents & POLLOUT;
+int terminal__pending_fd(void)
+{
+	return terminal.outlet.n ? terminal.outlet.terminal_fd : -1;
 }
 
 static attr_t attributes_of(enum look look)
@@ -332,7 +353,9 @@ void terminal__show(const struct canvas *c, bool is_whole)
 			look_like((enum look)cell->look);
 			mvwaddnwstr(stdscr, y, x, &cell->c, 1);
 		}
-	if (is_whole)
+	if (is_whole || terminal.outlet.has_dropped)
 		clearok(curscr, TRUE);
+	terminal.outlet.has_dropped = false;
 	wrefresh(stdscr);
+	outlet__send(&terminal.outlet);
 }

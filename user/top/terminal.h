@@ -26,7 +26,7 @@ bool terminal__is_there(void);
  */
 int terminal__open(struct hs_error *err);
 
-/* As it was before. Harmless if it is not open. */
+/* As it was before. Harmless if it is not open. Waits half a second for a terminal at most. */
 void terminal__close(void);
 
 /* Where keys come from, to be polled. */
@@ -38,10 +38,16 @@ int terminal__key(void);
 /* Its size, as of now. */
 void terminal__size(int *rows, int *cols);
 
-/* Would showing something wait for the terminal? (As far as that can be known.) */
+/* Has it taken all that was shown? Only then there is a point in showing more. */
 bool terminal__is_ready(void);
 
-/* Show a canvas of the terminal's size; is_whole: though it should be there already. */
+/* What to poll for POLLOUT before it is worth asking; -1: it has taken all. */
+int terminal__pending_fd(void);
+
+/*
+ * Show a canvas of the terminal's size; is_whole: though it should be there already. Does
+ * not wait: what the terminal does not take is sent by terminal__is_ready.
+ */
 void terminal__show(const struct canvas *c, bool is_whole);
 
 /*

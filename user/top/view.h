@@ -55,7 +55,7 @@ struct view {
 	size_t first;    /* line of the opened row or of the help that is on top */
 	enum view_prompt prompt;
 	char input[VIEW_INPUT_BYTES];
-	const char *remark; /* on the last line until the next key; static, or NULL */
+	const char *remark; /* on the last line until the next key; borrowed, or NULL */
 	/* Wishes, for run.c to take back: */
 	bool wants_quit;
 	bool wants_restart; /* the window */

@@ -11,16 +11,19 @@
 /* Entries live in chunks, so that they stay where they are while the table grows. */
 #define CHUNK_ENTRIES 4096u
 
+/* An entry that nobody uses: its first bytes say which one was given back before it. */
+struct free_entry {
+	struct free_entry *next;
+};
+
 struct block_table {
-	Pvoid_t places; /* JudyL: id → 1 + the number of its entry */
+	Pvoid_t places; /* JudyL: id → the address of its entry */
 	size_t entry_bytes;
 	char **chunks;
 	size_t n_chunks;
 	size_t room_chunks;
 	size_t n_used; /* entries ever taken from chunks */
-	size_t *free;  /* numbers of entries that were given back */
-	size_t n_free;
-	size_t room_free;
+	struct free_entry *free;
 	size_t count;
 };
 
@@ -30,7 +33,7 @@ int block_table__new(struct block_table **out, size_t entry_bytes)
 
 	if (!t)
 		return -ENOMEM;
-	/* Entries hold numbers of 8 bytes at most. */
+	/* Entries hold numbers of 8 bytes at most, and a pointer when they are free. */
 	t->entry_bytes = (entry_bytes + 7) & ~(size_t)7;
 	*out = t;
 	return 0;
@@ -44,91 +47,84 @@ void block_table__free(struct block_table *t)
 	for (size_t i = 0; i < t->n_chunks; i++)
 		free(t->chunks[i]);
 	free(t->chunks);
-	free(t->free);
 	free(t);
 }
 
-static void *entry(const struct block_table *t, size_t number)
+/* Room for one more chunk in the list of them. 0 or -ENOMEM. */
+static int room_for_chunk(struct block_table *t)
 {
-	return t->chunks[number / CHUNK_ENTRIES] + number % CHUNK_ENTRIES * t->entry_bytes;
-}
+	size_t more = t->room_chunks ? t->room_chunks * 2 : 64;
+	char **grown;
 
-/* Make an array of n elements of `size` bytes hold at least one more. 0 or -ENOMEM. */
-static int room_for_one(void **array, size_t size, size_t n, size_t *room)
-{
-	size_t more = *room ? *room * 2 : 64;
-	void *grown;
-
-	if (n < *room)
+	if (t->n_chunks < t->room_chunks)
 		return 0;
-	grown = realloc(*array, more * size);
+	grown = realloc(t->chunks, more * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	*array = grown;
-	*room = more;
+	t->chunks = grown;
+	t->room_chunks = more;
 	return 0;
 }
 
-/* An entry that nobody uses. 0 or -ENOMEM. */
-static int take_entry(struct block_table *t, size_t *number)
+/* An entry that nobody uses. NULL: no memory. */
+static void *take_entry(struct block_table *t)
 {
-	if (t->n_free) {
-		*number = t->free[--t->n_free];
-		return 0;
+	struct free_entry *e = t->free;
+	size_t in_chunk = t->n_used % CHUNK_ENTRIES;
+
+	if (e) {
+		t->free = e->next;
+		return e;
 	}
-	if (t->n_used == t->n_chunks * CHUNK_ENTRIES) {
-		if (room_for_one((void **)&t->chunks, sizeof(*t->chunks), t->n_chunks,
-				 &t->room_chunks))
-			return -ENOMEM;
+	if (!in_chunk) {
+		if (room_for_chunk(t))
+			return NULL;
 		t->chunks[t->n_chunks] = malloc(CHUNK_ENTRIES * t->entry_bytes);
 		if (!t->chunks[t->n_chunks])
-			return -ENOMEM;
+			return NULL;
 		t->n_chunks++;
 	}
-	*number = t->n_used++;
-	return 0;
+	t->n_used++;
+	return t->chunks[t->n_chunks - 1] + in_chunk * t->entry_bytes;
 }
 
-void *block_table__add(struct block_table *t, uint64_t id)
+void *block_table__add(struct block_table *t, uint64_t id, bool *is_new)
 {
 	PPvoid_t place = JudyLIns(&t->places, id, PJE0);
-	size_t number;
 	void *e;
 
 	if (place == PPJERR)
 		return NULL;
+	if (is_new)
+		*is_new = !*place;
 	if (*place)
-		return entry(t, (size_t)*place - 1);
-	/* Room to give it back is made now: removing cannot fail. */
-	if (room_for_one((void **)&t->free, sizeof(*t->free), t->count + t->n_free,
-			 &t->room_free) ||
-	    take_entry(t, &number)) {
+		return *place;
+	e = take_entry(t);
+	if (!e) {
 		JudyLDel(&t->places, id, PJE0);
 		return NULL;
 	}
-	*place = (void *)(number + 1);
+	*place = e;
 	t->count++;
-	e = entry(t, number);
-	memset(e, 0, t->entry_bytes);
-	return e;
+	return memset(e, 0, t->entry_bytes);
 }
 
 void *block_table__find(const struct block_table *t, uint64_t id)
 {
 	PPvoid_t place = JudyLGet(t->places, id, PJE0);
 
-	return place && *place ? entry(t, (size_t)*place - 1) : NULL;
+	return place ? *place : NULL;
 }
 
-void block_table__remove(struct block_table *t, uint64_t id)
+void block_table__remove(struct block_table *t, uint64_t id, void *entry)
 {
-	PPvoid_t place = JudyLGet(t->places, id, PJE0);
+	struct free_entry *e = entry;
 
-	if (!place || !*place)
+	if (!e || JudyLDel(&t->places, id, PJE0) != 1)
 		return;
-	t->free[t->n_free++] = (size_t)*place - 1;
+	e->next = t->free;
+	t->free = e;
 	t->count--;
-	JudyLDel(&t->places, id, PJE0);
 }
 
 size_t block_table__count(const struct block_table *t)
@@ -144,7 +140,7 @@ int block_table__each(const struct block_table *t, int (*each)(void *ctx, uint64
 	int ret = 0;
 
 	while (place && place != PPJERR && !ret) {
-		ret = each(ctx, id, entry(t, (size_t)*place - 1));
+		ret = each(ctx, id, *place);
 		place = JudyLNext(t->places, &id, PJE0);
 	}
 	return ret;

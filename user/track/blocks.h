@@ -6,11 +6,12 @@
  * Out:  an entry of a fixed size for each, which stays where it is until removed.
  *
  * A Judy array maps ids to places in a slab: some 10 bytes beside each entry, whatever the
- * pattern of ids, where a chained hash table has 70.
+ * pattern of ids, where a chained hash table has 70. Each call walks down it once.
  */
 #ifndef HEAPSONDE_BLOCKS_H
 #define HEAPSONDE_BLOCKS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,16 +24,16 @@ int block_table__new(struct block_table **out, size_t entry_bytes);
 void block_table__free(struct block_table *t);
 
 /*
- * A zeroed entry for id; owned by t. If there is one already it is given as it is.
- * NULL: no memory.
+ * A zeroed entry for id; owned by t. If there is one already it is given as it is, and
+ * *is_new is false (NULL: of no interest). NULL: no memory.
  */
-void *block_table__add(struct block_table *t, uint64_t id);
+void *block_table__add(struct block_table *t, uint64_t id, bool *is_new);
 
 /* The entry, or NULL. */
 void *block_table__find(const struct block_table *t, uint64_t id);
 
-/* Nothing happens if there is none. */
-void block_table__remove(struct block_table *t, uint64_t id);
+/* entry: that of id, as found. Nothing happens if it is NULL. */
+void block_table__remove(struct block_table *t, uint64_t id, void *entry);
 
 size_t block_table__count(const struct block_table *t);
 

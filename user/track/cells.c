@@ -4,28 +4,43 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
+#include "user/track/hash.h"
 
-struct cell_key {
-	uint64_t stack; /* its id, or the address of its innermost names; 0: empty; STACK_LOST */
-	uint32_t domain;
-	uint16_t source;
-	uint16_t size_class;
+/*
+ * In 8 bytes what tells cells apart: a table of sites has the address of the innermost
+ * names, others the parts below.
+ */
+union cell_key {
+	uint64_t site;
+	struct {
+		uint32_t stack;  /* its id */
+		uint16_t domain; /* known_domain.number; DOMAIN_OTHERS */
+		uint8_t source : 2;
+		uint8_t is_lost : 1;
+		uint8_t size_class;
+	};
 };
+_Static_assert(sizeof(union cell_key) == sizeof(uint64_t), "all of it is the key");
+_Static_assert(SONDE_SRC_COUNT <= 4, "two bits hold a source");
 
-#define STACK_LOST UINT64_MAX
+#define SITE_LOST UINT64_MAX
+#define DOMAIN_OTHERS HEAP_DOMAINS_MAX
 
+/* In the order in which an alloc touches it: a line of the cache for the look-up, the next
+ * ones for the tally. */
+#define CACHE_LINE 64
 struct cell_entry {
-	struct cell_key key;
-	struct heap_cell cell;
 	UT_hash_handle hh;
+	union cell_key key;
+	struct heap_cell cell;
 };
 
 /* A domain that has a name of its own in the cells. */
 struct known_domain {
-	uint32_t id; /* key */
+	uint32_t id;     /* key */
+	uint16_t number; /* counted up from 0 */
 	UT_hash_handle hh;
 };
 
@@ -70,26 +85,27 @@ void cell_table__free(struct cell_table *t)
 	free(t);
 }
 
-/* The domain's own id, or HEAP_DOMAIN_OTHERS when there are too many, or memory is short. */
-static uint32_t domain_of(struct cell_table *t, uint32_t id)
+/* Its number, or DOMAIN_OTHERS when there are too many, or memory is short. */
+static uint16_t domain_of(struct cell_table *t, uint32_t id)
 {
 	struct known_domain *d;
 
 	HASH_FIND(hh, t->domains, &id, sizeof(id), d);
 	if (d)
-		return id;
+		return d->number;
 	if (HASH_COUNT(t->domains) >= HEAP_DOMAINS_MAX)
-		return HEAP_DOMAIN_OTHERS;
+		return DOMAIN_OTHERS;
 	d = calloc(1, sizeof(*d));
 	if (!d)
-		return HEAP_DOMAIN_OTHERS;
+		return DOMAIN_OTHERS;
 	d->id = id;
+	d->number = (uint16_t)HASH_COUNT(t->domains);
 	HASH_ADD(hh, t->domains, id, sizeof(d->id), d);
 	if (!d->hh.tbl) {
 		free(d);
-		return HEAP_DOMAIN_OTHERS;
+		return DOMAIN_OTHERS;
 	}
-	return id;
+	return d->number;
 }
 
 static int list_cell(struct cell_table *t, struct heap_cell *cell)
@@ -107,19 +123,17 @@ static int list_cell(struct cell_table *t, struct heap_cell *cell)
 	return 0;
 }
 
-static struct cell_entry *new_entry(struct cell_table *t, const struct cell_key *key,
-				    const struct stack *stack)
+static struct cell_entry *new_entry(struct cell_table *t, const union cell_key *key,
+				    const struct heap_cell *cell)
 {
-	struct cell_entry *e = calloc(1, sizeof(*e));
+	struct cell_entry *e =
+		aligned_alloc(CACHE_LINE, (sizeof(*e) + CACHE_LINE - 1) & ~(CACHE_LINE - 1ul));
 
 	if (!e)
 		return NULL;
+	memset(e, 0, sizeof(*e));
 	e->key = *key;
-	e->cell.stack = stack;
-	e->cell.is_stack_lost = key->stack == STACK_LOST;
-	e->cell.domain = key->domain;
-	e->cell.source = (uint8_t)key->source;
-	e->cell.size_class = (uint8_t)key->size_class;
+	e->cell = *cell;
 	HASH_ADD(hh, t->entries, key, sizeof(e->key), e);
 	if (!e->hh.tbl) {
 		free(e);
@@ -139,23 +153,47 @@ static uint64_t site_of(const struct stack *stack)
 	return (uintptr_t)stack->frames[0].locations;
 }
 
+static union cell_key key_of(struct cell_table *t, const struct hs_rec_alloc *rec,
+			     const struct stack *stack)
+{
+	union cell_key key = { 0 };
+	bool is_lost = !stack && rec->stack_hash;
+
+	if (t->sites_only) {
+		key.site = stack ? site_of(stack) : is_lost ? SITE_LOST : 0;
+		return key;
+	}
+	key.stack = stack ? stack->id : 0;
+	key.is_lost = is_lost;
+	key.domain = domain_of(t, rec->h.domain);
+	key.source = rec->source & 3;
+	if (t->want_sizes)
+		key.size_class = heap__size_class(rec->size_words);
+	return key;
+}
+
+static struct cell_entry *add_cell(struct cell_table *t, const union cell_key *key,
+				   const struct hs_rec_alloc *rec, const struct stack *stack)
+{
+	struct heap_cell cell = { .stack = stack, .is_stack_lost = !stack && rec->stack_hash };
+
+	if (!t->sites_only) {
+		cell.domain = key->domain == DOMAIN_OTHERS ? HEAP_DOMAIN_OTHERS : rec->h.domain;
+		cell.source = rec->source;
+		cell.size_class = key->size_class;
+	}
+	return new_entry(t, key, &cell);
+}
+
 struct heap_cell *cell_table__of(struct cell_table *t, const struct hs_rec_alloc *rec,
 				 const struct stack *stack)
 {
-	struct cell_key key = { .stack = rec->stack_hash ? STACK_LOST : 0 };
+	union cell_key key = key_of(t, rec, stack);
 	struct cell_entry *e;
 
-	if (stack)
-		key.stack = t->sites_only ? site_of(stack) : stack->id;
-	if (!t->sites_only) {
-		key.domain = domain_of(t, rec->h.domain);
-		key.source = rec->source;
-		if (t->want_sizes)
-			key.size_class = heap__size_class(rec->size_words);
-	}
 	HASH_FIND(hh, t->entries, &key, sizeof(key), e);
 	if (!e)
-		e = new_entry(t, &key, stack);
+		e = add_cell(t, &key, rec, stack);
 	return e ? &e->cell : NULL;
 }
 

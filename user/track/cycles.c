@@ -5,8 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
+#include "user/track/hash.h"
 
 /* OCaml allows 4096 domains at once; a capture may claim more. */
 #define DOMAINS_MAX 4096

@@ -16,23 +16,9 @@ struct amount amount__of(uint64_t n_samples, uint64_t size_words, double rate)
 				.blocks = words / ((double)size_words + 1) };
 }
 
-void amount__add(struct amount *a, const struct amount *b)
-{
-	a->words += b->words;
-	a->variance += b->variance;
-	a->blocks += b->blocks;
-}
-
 static double not_negative(double x)
 {
 	return x > 0 ? x : 0;
-}
-
-void amount__subtract(struct amount *a, const struct amount *b)
-{
-	a->words = not_negative(a->words - b->words);
-	a->variance = not_negative(a->variance - b->variance);
-	a->blocks = not_negative(a->blocks - b->blocks);
 }
 
 /*

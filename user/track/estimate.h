@@ -30,10 +30,21 @@ struct interval {
 /* The amount that one sampled block stands for. rate: in (0, 1]. */
 struct amount amount__of(uint64_t n_samples, uint64_t size_words, double rate);
 
-void amount__add(struct amount *a, const struct amount *b);
+/* Here because they are called several times for every record. */
+static inline void amount__add(struct amount *a, const struct amount *b)
+{
+	a->words += b->words;
+	a->variance += b->variance;
+	a->blocks += b->blocks;
+}
 
-/* Take away what was added before. Sums of fractions leave a trace: see amount__clean. */
-void amount__subtract(struct amount *a, const struct amount *b);
+/* Take away what was added before. Never below 0; sums of fractions leave a trace. */
+static inline void amount__subtract(struct amount *a, const struct amount *b)
+{
+	a->words = a->words > b->words ? a->words - b->words : 0;
+	a->variance = a->variance > b->variance ? a->variance - b->variance : 0;
+	a->blocks = a->blocks > b->blocks ? a->blocks - b->blocks : 0;
+}
 
 /*
  * The words, with a 95 % interval: that of a Poisson count (Garwood) of words²/variance

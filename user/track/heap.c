@@ -111,13 +111,9 @@ static void grow_old(struct live_block *b)
 	a->variance += b->variance;
 }
 
-static int follow(struct heap *h, const struct hs_rec_alloc *rec, struct heap_cell *cell,
-		  const struct amount *amount)
+static void follow(struct heap *h, const struct hs_rec_alloc *rec, struct live_block *b,
+		   struct heap_cell *cell, const struct amount *amount)
 {
-	struct live_block *b = block_table__add(h->blocks, rec->id);
-
-	if (!b)
-		return -ENOMEM;
 	*b = (struct live_block){ .cell = cell,
 				  .words = amount->words,
 				  .variance = amount->variance,
@@ -128,23 +124,19 @@ static int follow(struct heap *h, const struct hs_rec_alloc *rec, struct heap_ce
 	cell->tally.n_live++;
 	if (rec->heap == HS_HEAP_MAJOR)
 		grow_old(b);
-	return 0;
 }
 
-static int on_alloc(struct heap *h, const struct hs_rec_alloc *rec, const struct stack *stack,
-		    double rate)
+/* Add what was allocated to its cell. b: where to keep the block; NULL: it is not followed. */
+static int count_alloc(struct heap *h, const struct hs_rec_alloc *rec, const struct stack *stack,
+		       double rate, struct live_block *b)
 {
 	struct amount amount = amount__of(rec->n_samples, rec->size_words, rate);
-	struct heap_cell *cell;
+	struct heap_cell *cell = cell_table__of(h->cells, rec, stack);
 	struct tally *t;
 
-	/* A capture may tell a block twice; heapsonde's own do not. */
-	if (rec->h.time_ns < h->options.since_ns || block_table__find(h->blocks, rec->id))
-		return 0;
-	h->rate = rate;
-	cell = cell_table__of(h->cells, rec, stack);
 	if (!cell)
 		return -ENOMEM;
+	h->rate = rate;
 	t = &cell->tally;
 	amount__add(&t->allocated, &amount);
 	t->n_allocs++;
@@ -153,10 +145,36 @@ static int on_alloc(struct heap *h, const struct hs_rec_alloc *rec, const struct
 	if (h->timeline)
 		timeline__alloc(h->timeline, rec->h.time_ns, amount.words, amount.variance,
 				rec->is_tracked);
-	if (rec->is_tracked)
-		return follow(h, rec, cell, &amount);
-	amount__add(&t->unknown, &amount);
+	if (b)
+		follow(h, rec, b, cell, &amount);
+	else
+		amount__add(&t->unknown, &amount);
 	return 0;
+}
+
+static int on_alloc(struct heap *h, const struct hs_rec_alloc *rec, const struct stack *stack,
+		    double rate)
+{
+	struct live_block *b;
+	bool is_new;
+	int err;
+
+	if (rec->h.time_ns < h->options.since_ns)
+		return 0;
+	/* A capture may tell a block twice; heapsonde's own do not. */
+	if (!rec->is_tracked)
+		return block_table__find(h->blocks, rec->id)
+			       ? 0
+			       : count_alloc(h, rec, stack, rate, NULL);
+	b = block_table__add(h->blocks, rec->id, &is_new);
+	if (!b)
+		return -ENOMEM;
+	if (!is_new)
+		return 0;
+	err = count_alloc(h, rec, stack, rate, b);
+	if (err)
+		block_table__remove(h->blocks, rec->id, b);
+	return err;
 }
 
 static struct amount amount_of(const struct live_block *b)
@@ -232,7 +250,7 @@ static void on_end(struct heap *h, const struct hs_event *event)
 		end_old(h, b, is_unknown, age_at(b, cycle_count__of(h->cycles, rec->h.domain)));
 	if (h->timeline)
 		timeline__end(h->timeline, rec->h.time_ns, b->words, b->variance);
-	block_table__remove(h->blocks, rec->id);
+	block_table__remove(h->blocks, rec->id, b);
 }
 
 /*

@@ -39,11 +39,13 @@ struct ages {
 	double variance;     /* of all these words together */
 };
 
-/* What has become of the blocks of a cell, or of several. */
+/* What has become of the blocks of a cell, or of several. What each alloc touches is together. */
 struct tally {
+	uint64_t n_allocs;  /* sampled blocks */
+	uint64_t n_live;    /* of these, alive */
+	struct amount live; /* not known to be dead */
 	struct amount allocated;
 	struct amount minor;          /* of these, in the minor heap */
-	struct amount live;           /* not known to be dead */
 	struct amount promoted;       /* out of the minor heap */
 	struct amount dead_young;     /* in the minor heap, never promoted */
 	struct amount dead_old;       /* in the major heap */
@@ -53,8 +55,6 @@ struct tally {
 	struct amount dead_survivors; /* of survivors, the dead; at all times */
 	struct amount old_live;       /* of survivors, those alive; only after heap__settle */
 	struct ages ages;
-	uint64_t n_allocs;       /* sampled blocks */
-	uint64_t n_live;         /* of these, alive */
 	uint64_t oldest_live_ns; /* allocation of the oldest of old_live, 0: none; after settle */
 };
 
@@ -63,7 +63,7 @@ void tally__add(struct tally *to, const struct tally *from);
 /*
  * Mean age in major cycles, of blocks that have reached the major heap, weighted by
  * words, those alive counted as old as they are so far. n_cycles: that have ended by now
- * (heap__cycles). NAN and [0, 0] if there are none.
+ * (heap__cycles). NAN, interval included, if there are none.
  */
 struct interval ages__mean(const struct ages *a, uint64_t n_cycles);
 

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
+#include "user/track/hash.h"
 
 /* What the last rate record of a domain told. */
 struct domain_rate {
@@ -25,7 +24,7 @@ int pipeline__init(struct pipeline *p, struct symbolizer *symbolizer, struct sin
 	memset(p, 0, sizeof(*p));
 	p->symbolizer = symbolizer;
 	p->sink = sink;
-	p->rate = rate;
+	p->rate = p->lowest_rate = rate;
 	err = stack_table__new(&p->stacks, symbolizer);
 	if (!err)
 		err = thread_table__new(&p->threads);
@@ -83,6 +82,8 @@ static int learn_rate(struct pipeline *p, const struct hs_rec_rate *rec)
 		}
 	}
 	r->rate = decode__rate(rec);
+	if (r->rate < p->lowest_rate)
+		p->lowest_rate = r->rate;
 	return 0;
 }
 
@@ -131,12 +132,14 @@ static void on_alloc(struct pipeline *p, const struct hs_rec_alloc *rec, const s
 /* To those who keep a sampled heap. */
 static int tell_heaps(struct pipeline *p, const struct hs_event *event, const struct stack *stack)
 {
-	double rate;
+	double rate = 0;
 	int err = 0;
 
 	if (!p->sites && !p->heap)
 		return 0;
-	rate = pipeline__rate_of(p, event->h->domain);
+	/* Nothing else is weighed; it costs a look-up. */
+	if (event->type == HS_REC_ALLOC)
+		rate = pipeline__rate_of(p, event->h->domain);
 	if (p->sites)
 		err = heap__event(p->sites, event, stack, rate);
 	if (!err && p->heap)
@@ -184,7 +187,7 @@ int pipeline__json(void *ctx, json_t *object)
 		rate = json_number_value(json_object_get(object, "rate"));
 		if (!(rate > 0 && rate <= 1))
 			return -EBADMSG;
-		p->rate = rate;
+		p->rate = p->lowest_rate = rate;
 	}
 	return p->sink->ops->json(p->sink, object);
 }

@@ -30,6 +30,7 @@ struct pipeline {
 	struct sink *sink;         /* borrowed */
 	double rate;               /* of domains that have told no other; 0: that of the
 				    * first profile record that comes by */
+	double lowest_rate;        /* of all that have been in force; 0: none yet */
 	struct domain_rate *rates; /* of those that have, until they terminate */
 	uint64_t n_allocs;         /* alloc records so far */
 	uint64_t stacks_unknown;   /* of these, whose stack was lost */

@@ -39,6 +39,11 @@ struct rows_filter {
 	int source;           /* enum sonde_source; -1: all */
 };
 
+/* The one frame of blocks that have none, and what a function without a name is called. */
+#define FRAME_NONE "(no OCaml frame)"
+#define FRAME_LOST "(stack lost)"
+#define FRAME_UNKNOWN "(unknown)"
+
 #define ROWS_FILTER_ALL ((struct rows_filter){ .domain = -1, .source = -1 })
 
 struct row {

@@ -64,7 +64,7 @@ int rows__parse_by(const char *name, enum rows_by *out)
 /* The name of a function that is told as NULL. */
 static const char *name_unknown(const struct row *r)
 {
-	return r->is_stack_lost ? "(stack lost)" : r->stack ? "?" : "(no OCaml frame)";
+	return r->is_stack_lost ? FRAME_LOST : r->stack ? FRAME_UNKNOWN : FRAME_NONE;
 }
 
 static const char *label_size(uint8_t size_class, char *text, size_t size)

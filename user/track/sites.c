@@ -39,5 +39,6 @@ int sites__print(const struct heap *h, FILE *f, size_t n_max)
 	if (all->unknown.words > 0)
 		fprintf(f, "%10s words were not followed and count as neither live nor dead\n",
 			units__words(all->unknown.words, label, 32));
+	fputs("LIVE is of blocks allocated since attaching: older ones are not known\n", f);
 	return 0;
 }

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
+#include "user/track/hash.h"
 
 /* A list of frames. */
 struct entry {

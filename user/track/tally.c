@@ -55,7 +55,7 @@ struct interval ages__mean(const struct ages *a, uint64_t n_cycles)
 	double mean, spread, half;
 
 	if (words <= 0)
-		return (struct interval){ NAN, 0, 0 };
+		return (struct interval){ NAN, NAN, NAN };
 	mean = cycles / words;
 	mean = mean > 0 ? mean : 0;
 	spread = squares / words - mean * mean;

@@ -5,8 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
+#include "user/track/hash.h"
 
 struct thread_entry {
 	uint32_t tid; /* key */

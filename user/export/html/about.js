@@ -53,6 +53,8 @@ function facts(data) {
 function notes(data) {
   const out = ["Live means: of what was allocated since heapsonde attached. Blocks from before are in no figure."];
 
+  if (!data.follows) out.push("Recorded with --track alloc: only what was allocated is known.");
+  else if (!data.tells_cycles) out.push("The capture does not tell when major cycles ended: survivors are not known.");
   if (data.is_cut) out.push("The capture was cut off: the figures are as of its last record.");
   if (losses(data.lost).total) out.push("Records were lost, so the figures are too low or, where deaths were lost, live is too high.");
   if (data.nodes.is_cut) out.push("There are too many call stacks: some count for a caller.");

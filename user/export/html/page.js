@@ -73,7 +73,7 @@ function look(node) {
   const figures = Object.assign(document.createElement("div"), { className: "figures" });
 
   name.append(Object.assign(document.createElement("small"), { textContent: tables.place(node) }));
-  figures.append(...METRICS.map((m) => figureOf(m, node)));
+  figures.append(...METRICS.filter(isKnown).map((m) => figureOf(m, node)));
   $("details").replaceChildren(name, figures);
   $("details").dataset.node = node;
 }
@@ -119,12 +119,19 @@ function drawAll() {
 
 /* ---- what can be chosen ---- */
 
+/* What the capture does not tell cannot be looked at: it would seem to be nothing. */
+function isKnown(metric) {
+  if (metric === "survivors") return data.follows && data.tells_cycles;
+  return data.follows || (metric !== "live" && metric !== "promoted");
+}
+
 function radios(fieldset, name, options, onChange) {
   for (const [value, title] of options) {
     const input = Object.assign(document.createElement("input"), { type: "radio", name, value });
     const box = document.createElement("label");
 
     box.title = TITLE_HELP[value] || "";
+    input.disabled = !isKnown(value);
     input.checked = state[name] === value;
     input.addEventListener("change", () => {
       state[name] = value;
