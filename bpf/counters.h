@@ -199,8 +199,6 @@ static __always_inline void rate_follow(struct hs_domain *d, const struct sonde_
  */
 static __always_inline void counts_take(struct hs_domain *d, const struct sonde_gc *gc)
 {
-	if (*(volatile bool *)&stopped)
-		return;
 	if (d->flags & HS_DOMAIN_BASED && !(d->flags & HS_DOMAIN_ENDED) &&
 	    !(profile_flags() & HS_PROFILE_SAMPLING)) {
 		d->end = d->now;
@@ -219,8 +217,7 @@ static __always_inline void counts_take(struct hs_domain *d, const struct sonde_
  */
 static __always_inline void rate_update(struct hs_domain *d, const struct sonde_gc *gc)
 {
-	if (*(volatile bool *)&stopped || !(profile_flags() & HS_PROFILE_SAMPLING) ||
-	    !(d->flags & HS_DOMAIN_COVERED))
+	if (!(profile_flags() & HS_PROFILE_SAMPLING) || !(d->flags & HS_DOMAIN_COVERED))
 		return;
 	if (d->flags & HS_DOMAIN_BASED)
 		rate_follow(d, gc);

@@ -18,7 +18,7 @@ SEC("uprobe")
 int hs_alloc(struct pt_regs *ctx)
 {
 	NO_PRIVATE_STACK(ctx);
-	return sample_fire(PT_REGS_PARM1(ctx));
+	return sample_fire(ctx);
 }
 
 /* Attached to the stack_<n> probes only to raise their semaphores. */
@@ -33,7 +33,7 @@ int hs_nothing(struct pt_regs *ctx)
 static __always_inline struct hs_domain *gc_read(struct pt_regs *ctx, struct sonde_gc *gc)
 {
 	NO_PRIVATE_STACK(ctx);
-	if (!user_is_right())
+	if (is_stopped() || !user_is_right())
 		return NULL;
 	if (bpf_probe_read_user(gc, sizeof(*gc), (void *)PT_REGS_PARM1(ctx))) {
 		__sync_fetch_and_add(&lost_anywhere[HS_LOSS_READ_FAILED], 1);
@@ -85,7 +85,7 @@ static __always_inline void cycle_tell(const struct walk *w, const struct sonde_
 {
 	struct hs_domain *d = w->d;
 
-	if (*(volatile bool *)&stopped)
+	if (is_stopped())
 		return;
 	if (!(profile_flags() & HS_PROFILE_SAMPLING) && !had_blocks && !w->is_adopting)
 		return;

@@ -111,9 +111,16 @@ __u64 free_blocks;   /* entries of `blocks` given back */
 __u32 fresh_blocks;  /* entries of `blocks` never used so far, counted up */
 __u64 orphan_blocks; /* tracked major blocks of domains that have terminated */
 
-/* Set by user space before it detaches: from then on samples and counters stand
- * still together, though probe after probe goes. */
+/* Set by user space before it detaches: from then on nothing is done any more, so that
+ * samples, counters and lifetimes stand still together, in whichever order the probes
+ * go. (Without the ones others would lead astray: of a compaction that was not
+ * followed, the end of the next major cycle tells deaths that were none.) */
 bool stopped;
+
+static __always_inline bool is_stopped(void)
+{
+	return *(volatile bool *)&stopped;
+}
 
 /* Losses that cannot be told of any domain, by cause. */
 __u64 lost_anywhere[HS_LOSS_CAUSES];

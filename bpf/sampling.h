@@ -3,7 +3,7 @@
  * Sampling: which of the tier's samples are this profile's, and the record that
  * each makes.
  *
- * In:   struct sonde_sample, from an alloc_<k> probe.
+ * In:   the registers at an alloc_<k> probe (struct sonde_sample in runtime/abi.h).
  * Out:  HS_REC_ALLOC records; blocks for lifetimes.h, stacks for stacks.h.
  */
 #ifndef HEAPSONDE_SAMPLING_H
@@ -81,7 +81,17 @@ static __always_inline bool domain_samples(const struct hs_domain *d)
 	return (d->flags & wanted) == wanted && profile_flags() & HS_PROFILE_SAMPLING;
 }
 
-static __always_inline int sample_fire(__u64 at)
+/* What the probe shows, from the registers: a read of memory costs more than all that
+ * is done with it. */
+static __always_inline void sample_read(struct sonde_sample *s, const struct pt_regs *ctx)
+{
+	const __u64 words[SONDE_SAMPLE_WORDS] = { ctx->rdx, ctx->rcx, ctx->r8,
+						  ctx->r9,  ctx->r10, ctx->r11 };
+
+	__builtin_memcpy(s, words, sizeof(words));
+}
+
+static __always_inline int sample_fire(const struct pt_regs *ctx)
 {
 	const struct hs_rate *rate;
 	struct hs_rec_alloc *rec;
@@ -90,12 +100,9 @@ static __always_inline int sample_fire(__u64 at)
 	__u32 depth;
 	__u64 kept;
 
-	if (*(volatile bool *)&stopped || !user_is_right())
+	if (is_stopped() || !user_is_right())
 		return 0;
-	if (bpf_probe_read_user(&s, sizeof(s), (void *)at)) {
-		__sync_fetch_and_add(&lost_anywhere[HS_LOSS_READ_FAILED], 1);
-		return 0;
-	}
+	sample_read(&s, ctx);
 	/* One that no GC probe has fired for does not sample yet. */
 	d = domain_find(s.unique_id);
 	if (!d || !domain_samples(d))
@@ -122,7 +129,7 @@ static __always_inline int sample_fire(__u64 at)
 	}
 	depth = s.depth < profile.depth ? s.depth : profile.depth;
 	if (depth)
-		stack_tell(d, &s, at + sizeof(s), depth);
+		stack_tell(d, &s, PT_REGS_PARM1(ctx) + sizeof(s), depth);
 
 	rec = bpf_ringbuf_reserve(&ring, sizeof(*rec), 0);
 	if (!rec) {

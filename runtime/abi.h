@@ -16,7 +16,7 @@
 
 #include <linux/types.h>
 
-#define SONDE_ABI_VERSION 1
+#define SONDE_ABI_VERSION 2
 
 /* The provider of all probes in the ELF notes. */
 #define SONDE_PROVIDER "ocaml"
@@ -47,7 +47,9 @@ enum sonde_source {
 /*
  * One sampled block: argument 1 (rdi) of every alloc_<k> probe; argument 2
  * (rsi) is the number of bytes, frames included. The frames follow directly,
- * so that one read copies everything.
+ * so that one read copies everything. What precedes them is also in registers,
+ * eight bytes each in this order: rdx, rcx, r8, r9, r10, r11. A read of memory
+ * costs an observer more than all of them.
  */
 struct sonde_sample {
 	__u32 unique_id;   /* Domain.id of the allocating domain, never reused */
@@ -66,6 +68,9 @@ struct sonde_sample {
 	 */
 	__u64 frames[];
 };
+
+/* Words of a sample without its frames: as many as there are registers for it. */
+#define SONDE_SAMPLE_WORDS 6
 
 /* Flags of struct sonde_gc. */
 #define SONDE_GC_TERMINATING 1u /* the domain is on its way out */
@@ -127,7 +132,7 @@ struct sonde_registry {
 };
 
 #define SONDE_ASSERT(name, cond) _Static_assert(cond, "sonde abi: " name)
-SONDE_ASSERT("sample", sizeof(struct sonde_sample) == 48);
+SONDE_ASSERT("sample", sizeof(struct sonde_sample) == 8 * SONDE_SAMPLE_WORDS);
 SONDE_ASSERT("sample.frames", __builtin_offsetof(struct sonde_sample, frames) == 48);
 SONDE_ASSERT("sample.source", __builtin_offsetof(struct sonde_sample, source) == 40);
 SONDE_ASSERT("gc", sizeof(struct sonde_gc) == 72);

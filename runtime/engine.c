@@ -253,11 +253,18 @@ static uint64_t mix(uint64_t a, uint64_t b)
   return (uint64_t)p ^ (uint64_t)(p >> 64);
 }
 
+/* Two chains at a time: a multiplication waits for the one before it in its own
+   chain only. */
 static uint64_t hash_frames(const __u64 *frames, size_t depth)
 {
-  uint64_t h = 0x2d358dccaa6c78a5u ^ depth;
-  for (size_t i = 0; i < depth; i++)
-    h = mix(h ^ frames[i], 0x8bb84b93962eacc9u);
+  uint64_t h = 0x2d358dccaa6c78a5u ^ depth, g = 0x4b33a62ed433d4a3u;
+  size_t i = 0;
+  for (; i + 4 <= depth; i += 4) {
+    h = mix(frames[i] ^ 0x8bb84b93962eacc9u, h ^ frames[i + 1]);
+    g = mix(frames[i + 2] ^ 0x4b33a62ed433d4a3u, g ^ frames[i + 3]);
+  }
+  for (; i < depth; i++) h = mix(h ^ frames[i], 0x8bb84b93962eacc9u);
+  h = mix(h ^ g, 0x8bb84b93962eacc9u);
   return h == 0 ? 1 : h; /* 0 says that there is no stack */
 }
 

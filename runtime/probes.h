@@ -16,7 +16,8 @@
  * page, without which they cannot be attached.
  *
  * Registers. Argument 1 is in rdi and argument 2 in rsi, always: BPF programs
- * read registers and need not parse the argument strings.
+ * read registers and need not parse the argument strings. Where argument 1 is a
+ * sample its first six words are in the registers that abi.h says.
  */
 #ifndef SONDE_PROBES_H
 #define SONDE_PROBES_H
@@ -64,5 +65,24 @@
                    :                                                           \
                    : "D"(p), "S"((__u64)(bytes))                               \
                    : "memory")
+
+/* Whatever lies there, eight bytes at a time. */
+typedef __u64 __attribute__((may_alias)) sonde_word;
+
+/* The same of a struct sonde_sample *s. */
+#define SONDE_SITE_SAMPLE(name, sem, s, bytes)                                 \
+  do {                                                                         \
+    const sonde_word *words_ = (const sonde_word *)(s);                        \
+    register __u64 r8_ __asm__("r8") = words_[2];                              \
+    register __u64 r9_ __asm__("r9") = words_[3];                              \
+    register __u64 r10_ __asm__("r10") = words_[4];                            \
+    register __u64 r11_ __asm__("r11") = words_[5];                            \
+    __asm__ volatile(SONDE_SITE_BYTES SONDE_NOTE(name, sem, "8@%%rdi 8@%%rsi") \
+                     :                                                         \
+                     : "D"(s), "S"((__u64)(bytes)), "d"(words_[0]),            \
+                       "c"(words_[1]), "r"(r8_), "r"(r9_), "r"(r10_),          \
+                       "r"(r11_)                                               \
+                     : "memory");                                              \
+  } while (0)
 
 #endif /* SONDE_PROBES_H */

@@ -143,7 +143,7 @@ SITES void sonde_fire_alloc(int tier, struct sonde_sample *s, size_t bytes)
 
 #define TIER(k)                                                                \
   case k:                                                                      \
-    SONDE_SITE("alloc_" #k, "sonde_sem_alloc + 2 * " #k, s, bytes);            \
+    SONDE_SITE_SAMPLE("alloc_" #k, "sonde_sem_alloc + 2 * " #k, s, bytes);     \
     break;
   switch (tier) {
     TIER(0) TIER(1) TIER(2) TIER(3) TIER(4) TIER(5) TIER(6) TIER(7) TIER(8)

@@ -5,7 +5,7 @@
  * The order matters. The GC probes come first: the first minor collection that
  * samples must already be counted, because it is the base of the counters. The
  * tier comes last, so that the depth of the stacks is known before the first
- * sample. Detaching goes backwards.
+ * sample. Detaching needs no order: the programs are told to stop before.
  */
 #include "user/attach/attachment.h"
 
@@ -193,12 +193,6 @@ static int attach(struct attachment *a, struct bpf_link **to, struct bpf_program
 	return 0;
 }
 
-void attachment__detach_link(struct bpf_link **link)
-{
-	bpf_link__destroy(*link);
-	*link = NULL;
-}
-
 /* The stack class that holds that many frames. */
 static unsigned int stack_class(uint32_t depth)
 {
@@ -299,25 +293,34 @@ int attachment__new(struct attachment **out, const struct target *t,
 	return 0;
 }
 
+static void add_sampling_links(struct attachment *a, struct detach_list *l)
+{
+	for (int k = 0; k < SONDE_TIERS; k++)
+		detach_list__add(l, &a->tiers[k]);
+	detach_list__add(l, &a->stack);
+}
+
 void attachment__stop_sampling(struct attachment *a)
 {
 	struct hs_profile *p = attachment__profile(a);
+	struct detach_list list = { 0 };
 
 	__atomic_and_fetch(&p->flags, ~HS_PROFILE_SAMPLING, __ATOMIC_SEQ_CST);
-	for (int k = 0; k < SONDE_TIERS; k++)
-		attachment__detach_link(&a->tiers[k]);
-	attachment__detach_link(&a->stack);
+	add_sampling_links(a, &list);
+	detach_list__run(&list);
 }
 
 void attachment__detach(struct attachment *a)
 {
+	struct detach_list list = { 0 };
+
+	/* From here on the programs do nothing, so no order among them matters. */
 	if (a->skel && a->skel->bss)
 		__atomic_store_n(&a->skel->bss->stopped, true, __ATOMIC_RELAXED);
-	for (int k = 0; k < SONDE_TIERS; k++)
-		attachment__detach_link(&a->tiers[k]);
-	attachment__detach_link(&a->stack);
-	for (int i = GC_LINKS; i-- > 0;)
-		attachment__detach_link(&a->gc[i]);
+	add_sampling_links(a, &list);
+	for (int i = 0; i < GC_LINKS; i++)
+		detach_list__add(&list, &a->gc[i]);
+	detach_list__run(&list);
 }
 
 void attachment__free(struct attachment *a)

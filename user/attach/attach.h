@@ -93,8 +93,8 @@ int attachment__settle(struct attachment *a);
 void attachment__stop_sampling(struct attachment *a);
 
 /*
- * Detach all probes: sampling first, then the GC probes. The ring buffer and the
- * counters stay readable. Harmless when already detached.
+ * Detach all probes. Samples, counters and lifetimes stand still together. The ring buffer
+ * and the counters stay readable. Harmless when already detached.
  */
 void attachment__detach(struct attachment *a);
 

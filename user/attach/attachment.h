@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inside of an attachment, for attach.c and rates.c.
+ * The inside of an attachment, for attach.c, detach.c and rates.c.
  */
 #ifndef HEAPSONDE_ATTACHMENT_H
 #define HEAPSONDE_ATTACHMENT_H
@@ -12,6 +12,7 @@
 #include "user/attach/attach.h"
 
 #define GC_LINKS 6
+#define ATTACHMENT_LINKS (GC_LINKS + 1 + SONDE_TIERS)
 
 struct attachment {
 	const struct target *target; /* borrowed */
@@ -33,7 +34,16 @@ static inline struct hs_profile *attachment__profile(const struct attachment *a)
 /* Attach the probe of a tier, unless it is. Errors: those of libbpf, with a text. */
 int attachment__attach_tier(struct attachment *a, unsigned int tier, struct hs_error *err);
 
-/* *link NULL is fine; it is NULL afterwards. */
-void attachment__detach_link(struct bpf_link **link);
+/* Links to be closed together; {0} is an empty one. Not those of two attachments. */
+struct detach_list {
+	struct bpf_link *links[ATTACHMENT_LINKS];
+	size_t n;
+};
+
+/* Take over *link, which is NULL afterwards and may be before. */
+void detach_list__add(struct detach_list *l, struct bpf_link **link);
+
+/* Close all of them. Afterwards their probes have gone, and the list is empty. */
+void detach_list__run(struct detach_list *l);
 
 #endif /* HEAPSONDE_ATTACHMENT_H */

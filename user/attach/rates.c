@@ -67,6 +67,7 @@ int attachment__settle(struct attachment *a)
 {
 	struct hs_profile *p = attachment__profile(a);
 	uint32_t newest = p->rate_seq % HS_RATES, tiers = 0, slots;
+	struct detach_list unused = { 0 };
 	uint32_t seqs[HS_RATES];
 	int n = 0;
 
@@ -87,8 +88,9 @@ int attachment__settle(struct attachment *a)
 		n++;
 	}
 	for (int k = 0; k < SONDE_TIERS; k++)
-		if (a->tiers[k] && !(tiers & 1u << k))
-			attachment__detach_link(&a->tiers[k]);
+		if (!(tiers & 1u << k))
+			detach_list__add(&unused, &a->tiers[k]);
+	detach_list__run(&unused);
 	return n;
 }
 
