@@ -13,19 +13,7 @@ load daemon_helpers
 
 # capture NAME OPTION… -- PROGRAM ARG…: record into NAME.hsd.
 capture() {
-  local name=$1 options=() status=0 program
-  shift
-  while [[ $1 != -- ]]; do
-    options+=("$1")
-    shift
-  done
-  program=$2
-  shift 2
-  "$HEAPSONDE" record "${options[@]}" -o "$name.hsd" -- "$TESTS_BUILD/$program" "$@" \
-    >"$name.out" 2>"$name.err" </dev/null 3>&- || status=$?
-  ((status == 0)) && return
-  cat "$name.err"
-  fail "heapsonde record ${options[*]} -- $program $* ended with status $status"
+  record_around "$1" "$1.hsd" "${@:2}"
 }
 
 # convert NAME: NAME.jsonl, and the traces NAME.ctf2 and NAME.ctf3 as text.

@@ -11,22 +11,9 @@
 # capture NAME OPTION… -- PROGRAM ARG…: a raw capture of a program, NAME.hsd, its JSON
 # lines, NAME.jsonl, and what these add up to, NAME.sums (tests/lib/sums).
 capture() {
-  local name=$1 options=() program
-  shift
-  while [[ $1 != -- ]]; do
-    options+=("$1")
-    shift
-  done
-  program=$TESTS_BUILD/$2
-  shift 2
-  if ! "$HEAPSONDE" record --format raw "${options[@]}" -o "$name.hsd" -- "$program" "$@" \
-    >"$name.out" 2>"$name.err" </dev/null 3>&-; then
-    cat "$name.err"
-    fail "heapsonde record ${options[*]} -- $program $* failed"
-    return
-  fi
-  export_to "$name" jsonl "$name.jsonl" && "$LIB/sums" "$name.jsonl" >"$name.sums" || return
-  [[ -s $name.sums ]] || fail "no block of $program was sampled"
+  record_around "$1" "$1.hsd" --format raw "${@:2}" || return
+  export_to "$1" jsonl "$1.jsonl" && "$LIB/sums" "$1.jsonl" >"$1.sums" || return
+  [[ -s $1.sums ]] || fail "no block was sampled in $1"
 }
 
 # export_to NAME FORMAT FILE [OPTION…]: FILE, of a format, from NAME.hsd.

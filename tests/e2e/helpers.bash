@@ -153,12 +153,12 @@ end_record() {
   ended_with 0 "${!pid}" "$name.err" && in_order "$name"
 }
 
-# record_run NAME OPTION… -- PROGRAM ARG…: heapsonde record around a program, which
-# must end with status 0, and the records be in order. Makes NAME.jsonl, NAME.tsv and
-# NAME.out, the program's stdout.
-record_run() {
-  local name=$1 options=() status=0 program
-  shift
+# record_around NAME FILE OPTION… -- PROGRAM ARG…: heapsonde record around a program, one of
+# the test programs unless it is a path, into FILE; it must end with status 0. Makes
+# NAME.out, the program's stdout, and NAME.err.
+record_around() {
+  local name=$1 file=$2 options=() status=0 program
+  shift 2
   while [[ $1 != -- ]]; do
     options+=("$1")
     shift
@@ -166,14 +166,17 @@ record_run() {
   program=$2
   shift 2
   [[ $program == */* ]] || program=$TESTS_BUILD/$program
-  "$HEAPSONDE" record "${options[@]}" --force -o "$name.jsonl" -- "$program" "$@" \
+  "$HEAPSONDE" record "${options[@]}" -o "$file" -- "$program" "$@" \
     >"$name.out" 2>"$name.err" </dev/null 3>&- || status=$?
-  if ((status != 0)); then
-    cat "$name.err"
-    fail "heapsonde record ${options[*]} -- $program $* ended with status $status"
-    return
-  fi
-  in_order "$name"
+  ((status == 0)) && return
+  cat "$name.err"
+  fail "heapsonde record ${options[*]} -- $program $* ended with status $status"
+}
+
+# record_run NAME OPTION… -- PROGRAM ARG…: the same as JSON lines, and the records must be in
+# order. Makes NAME.jsonl and NAME.tsv too.
+record_run() {
+  record_around "$1" "$1.jsonl" --force "${@:2}" && in_order "$1"
 }
 
 # in_order NAME [OPTION…]: the records of NAME.jsonl are well-formed and in order.

@@ -17,16 +17,7 @@ setup_file() {
 
 # capture NAME OPTION… -- PROGRAM ARG…: a recording, as NAME.hsd, NAME.html and NAME.jsonl.
 capture() {
-  local name=$1 options=() program
-  shift
-  while [[ $1 != -- ]]; do
-    options+=("$1")
-    shift
-  done
-  program=$TESTS_BUILD/$2
-  shift 2
-  "$HEAPSONDE" record "${options[@]}" --format raw -o "$name.hsd" -- "$program" "$@" >"$name.out"
-  pages "$name"
+  record_around "$1" "$1.hsd" --format raw "${@:2}" && pages "$1"
 }
 
 # pages NAME: NAME.html and NAME.jsonl of NAME.hsd.

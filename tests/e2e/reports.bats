@@ -12,14 +12,8 @@ load helpers
 # capture NAME RATE PROGRAM ARG…: NAME.raw, a recording of the program's whole life, and
 # NAME.out, its stdout. More options of record in OPTIONS.
 capture() {
-  local name=$1 rate=$2 program=$3 status=0
-  shift 3
   # shellcheck disable=SC2086  # several options
-  "$HEAPSONDE" record -r "$rate" --format raw ${OPTIONS-} -o "$name.raw" -- \
-    "$TESTS_BUILD/$program" "$@" >"$name.out" 2>"$name.err" </dev/null 3>&- || status=$?
-  ((status == 0)) && return
-  cat "$name.err"
-  fail "recording $program $* ended with status $status"
+  record_around "$1" "$1.raw" -r "$2" --format raw ${OPTIONS-} -- "${@:3}"
 }
 
 # told JQ COMMAND…: a report as JSON; the filter is true of it. On stderr there is nothing.
