@@ -6,6 +6,13 @@
 # in:   what scripts/bench sets
 # out:  the functions below
 
+# What a part has started ends with the part, also where that fails half-way.
+end_all() {
+  # shellcheck disable=SC2046  # several processes
+  kill $(jobs -p) 2>/dev/null || true
+}
+trap end_all EXIT
+
 # row ROW FIGURE VALUE UNIT [GOAL [PEER RATIO]]
 row() {
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" "${5:--}" "${6:--}" "${7:--}"
