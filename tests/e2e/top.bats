@@ -18,7 +18,7 @@ load top_helpers
   start_top run -p "$target_pid" -r 2^-11
   shows '^heapsonde top +PID '"$target_pid"' .*busy --domains 2'
   shows 'domains 2 alive, 2 seen +rate 2\^-11 +samples'
-  shows 'allocates [0-9.]+M words/s +promotes [0-9.]+[kM] words/s +GC [0-9.]+ minor/s, [0-9.]+ major/s'
+  shows 'allocates [0-9.]+[MG] words/s +promotes [0-9.]+[kM] words/s +GC [0-9.]+k? minor/s, [0-9.]+k? major/s'
   shows 'blocks allocated before attaching are not seen'
   shows 'ALLOC/s +LIVE +SHARE +PROM% +YOUNG% +AGE +ALLOCATION SITE'
   shows 'Busy.churn +busy.ml:16'

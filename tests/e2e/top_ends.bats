@@ -237,7 +237,7 @@ END
   chmod 755 "$anywhere/top"
   HEAPSONDE=$anywhere/top start_top run -p "$target_pid" -r 2^-11
   shows 'Busy.churn +busy.ml:16'
-  shows 'GC [0-9.]+ minor/s'
+  shows 'GC [0-9.]+k? minor/s'
   wait_until "50,000 samples" has_samples
   within "$(shot | column SHARE Busy.churn)" 99.0 99.9
   status_of 1 '"\(.uid) \(.bound)"' | grep -qx "$ONE true"

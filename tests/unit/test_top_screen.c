@@ -68,6 +68,26 @@ static void test_rate(void **state)
 	assert_string_equal(units__rate(0.001, text), "0.001");
 }
 
+/* Three digits at most, and no exponent, however fast the machine is. */
+static void test_per_second(void **state)
+{
+	static const struct {
+		double events;
+		const char *text;
+	} cases[] = {
+		{ 0, "0.00" },        { 0.2514, "0.25" }, { 8.187, "8.19" },  { 9.994, "9.99" },
+		{ 9.9951, "10.0" },   { 86.9, "86.9" },   { 99.94, "99.9" },  { 99.96, "100" },
+		{ 999.4, "999" },     { 1100, "1.1k" },   { 54321, "54.3k" }, { 2.5e6, "2.5M" },
+		{ 123456e3, "123M" },
+	};
+	char text[32];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_string_equal(units__per_second(cases[i].events, text, sizeof(text)),
+				    cases[i].text);
+}
+
 /* The widest that there are. */
 static struct figures wide_figures(void)
 {
@@ -328,11 +348,11 @@ static void test_help(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_values),       cmocka_unit_test(test_intervals),
-		cmocka_unit_test(test_rate),         cmocka_unit_test(test_columns),
-		cmocka_unit_test(test_labels),       cmocka_unit_test(test_names),
-		cmocka_unit_test(test_canvas_edges), cmocka_unit_test(test_screens),
-		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_values),  cmocka_unit_test(test_intervals),
+		cmocka_unit_test(test_rate),    cmocka_unit_test(test_per_second),
+		cmocka_unit_test(test_columns), cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_names),   cmocka_unit_test(test_canvas_edges),
+		cmocka_unit_test(test_screens), cmocka_unit_test(test_help),
 	};
 
 	/* Widths of characters; in every Debian. */

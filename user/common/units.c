@@ -21,6 +21,14 @@ const char *units__words(double words, char *text, size_t size)
 	return text;
 }
 
+const char *units__per_second(double events, char *text, size_t size)
+{
+	if (events >= 99.95)
+		return units__words(events, text, size);
+	snprintf(text, size, "%.*f", events < 9.995 ? 2 : 1, events > 0 ? events : 0);
+	return text;
+}
+
 const char *units__rate(double rate, char text[UNITS_RATE_CHARS])
 {
 	int exponent;

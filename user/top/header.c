@@ -66,6 +66,7 @@ static void rates(const struct screen *s, bool is_utf8, char *text, size_t size)
 	char alloc[2 * NUMBER_BYTES], promote[2 * NUMBER_BYTES];
 	struct facts_counts added = { 0 };
 	double seconds = window__counted(&s->model->window, &added);
+	char minor[NUMBER_BYTES], major[NUMBER_BYTES];
 	size_t n;
 
 	rate_of(added.minor_words + added.direct_words, seconds, &all->at[FIGURE_ALLOC], is_utf8,
@@ -75,9 +76,11 @@ static void rates(const struct screen *s, bool is_utf8, char *text, size_t size)
 	n = (size_t)snprintf(text, size, "allocates %s words/s  promotes %s words/s", alloc,
 			     promote);
 	if (seconds > 0 && n < size)
-		snprintf(text + n, size - n, "  GC %.3g minor/s, %.3g major/s",
-			 (double)added.minor_collections / seconds,
-			 (double)added.major_collections / seconds);
+		snprintf(text + n, size - n, "  GC %s minor/s, %s major/s",
+			 units__per_second((double)added.minor_collections / seconds, minor,
+					   sizeof(minor)),
+			 units__per_second((double)added.major_collections / seconds, major,
+					   sizeof(major)));
 }
 
 static void live(const struct screen *s, bool is_utf8, char *text, size_t size)
