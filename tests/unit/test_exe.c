@@ -47,6 +47,8 @@ static void tells_ocaml_programs_apart(void **state)
 		"export PATH=%s:$PATH && ocamlopt a.ml -o native && "
 		"ocamlopt a.ml -ccopt -static -o static 2>/dev/null && ocamlc a.ml -o byte && "
 		"ocamlc -custom a.ml -o custom && ocamlc -output-complete-exe a.ml -o complete && "
+		"w=$(ocamlopt -where) && ocamlopt a.ml -without-runtime -cclib -lasmrun_shared "
+		"-ccopt \"-L$w -Wl,-rpath,$w\" -o shared && strip -o shared-s shared && "
 		"strip -o native-s native && strip -o static-s static && strip -o complete-s "
 		"complete",
 		program__dir(), bin);
@@ -54,6 +56,8 @@ static void tells_ocaml_programs_apart(void **state)
 	expect_ocaml("native-s", TARGET_NATIVE);
 	expect_ocaml("static", TARGET_NATIVE);
 	expect_ocaml("static-s", TARGET_NATIVE);
+	expect_ocaml("shared", TARGET_NATIVE);
+	expect_ocaml("shared-s", TARGET_NATIVE);
 	expect_ocaml("byte", TARGET_BYTECODE);
 	expect_ocaml("custom", TARGET_BYTECODE);
 	expect_ocaml("complete", TARGET_BYTECODE);

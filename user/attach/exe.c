@@ -53,7 +53,7 @@ struct symbols {
 	bool complete;   /* there was a .symtab, so that what is absent is absent */
 	bool interprete; /* the bytecode interpreter */
 	bool frametable; /* made by ocamlopt for each native program */
-	bool runtime;    /* the native runtime's entry, here or in a library */
+	bool runtime;    /* the native runtime's entries, here or in a library */
 };
 
 static void note_symbol(struct symbols *found, const char *name)
@@ -66,7 +66,9 @@ static void note_symbol(struct symbols *found, const char *name)
 		found->interprete = true;
 	else if (!strcmp(name, "frametable"))
 		found->frametable = true;
-	else if (!strcmp(name, "main") || !strcmp(name, "startup") || !strcmp(name, "startup_exn"))
+	/* The last one is called by OCaml code, also where C's main is in the library. */
+	else if (!strcmp(name, "main") || !strcmp(name, "startup") ||
+		 !strcmp(name, "startup_exn") || !strcmp(name, "call_gc"))
 		found->runtime = true;
 }
 
