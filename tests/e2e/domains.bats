@@ -22,7 +22,9 @@ load helpers
       if (n != 100 || bad) { print n " domains;" bad; exit 1 }
     }' run.out run.tsv
   # 1,000,000 words in all, 10,000 each, and what spawning itself takes.
-  jq -e -n '[inputs | select(.type == "domain_terminate" and .domain > 0)]
+  local ids
+  ids=$(awk '$1 == "domain" { print $2 }' run.out | jq -s .)
+  jq -e -n --argjson ids "$ids" '[inputs | select(.type == "domain_terminate" and ([.domain] | inside($ids)))]
     | length == 100 and all(.[]; .minor_words >= 9990 and .minor_words < 12000)' run.jsonl
 }
 

@@ -65,10 +65,4 @@ let () =
   if List.for_all snd results then
     Printf.printf "ok %d\n" (List.fold_left (fun a (n, _) -> a + n) 0 results)
   else print_endline "wrong";
-  (* The counters are as of the last slice and minor collection. *)
-  Gc.minor ();
-  ignore (Gc.major_slice 1);
-  Gc.minor ();
-  let s = Gc.quick_stat () in
-  Printf.printf "quick_stat\t%.0f\t%.0f\t%.0f\n%!" s.minor_words
-    s.promoted_words s.major_words
+  Harness.print_counters (List.length !spawned)

@@ -21,8 +21,8 @@ let work times () =
     n_arrays }
 
 let () =
-  Harness.run @@ fun () ->
   let n = Harness.int_option "--domains" 3 in
+  Harness.run ~domains:n @@ fun () ->
   let others = List.init n (fun i -> Domain.spawn (work (i + 1))) in
   let own = work 1 () in
   let reports = own :: List.map Domain.join others in

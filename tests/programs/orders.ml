@@ -71,12 +71,15 @@ let rec serve p =
 
 let domains : (int, unit Domain.t option * place) Hashtbl.t = Hashtbl.create 8
 let domains_lock = Mutex.create ()
+let spawned = ref 0
 
 let spawn () =
   let p = place () in
   let d = Domain.spawn (fun () -> serve p) in
   let id = (Domain.get_id d :> int) in
-  Mutex.protect domains_lock (fun () -> Hashtbl.replace domains id (Some d, p));
+  Mutex.protect domains_lock (fun () ->
+      Hashtbl.replace domains id (Some d, p);
+      incr spawned);
   id
 
 (* ---- orders -------------------------------------------------------------------- *)
@@ -160,9 +163,4 @@ let () =
   in
   serve own;
   Thread.join reader;
-  (* The counters are as of the last slice and minor collection. *)
-  ignore (Gc.major_slice 1);
-  Gc.minor ();
-  let s = Gc.quick_stat () in
-  Printf.printf "quick_stat\t%.0f\t%.0f\t%.0f\n%!" s.minor_words
-    s.promoted_words s.major_words
+  Harness.print_counters (min !spawned 64)

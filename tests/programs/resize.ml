@@ -20,8 +20,8 @@ let work resize () =
   ((Domain.self () :> int), part * 4 * List.length sizes)
 
 let () =
-  Harness.run @@ fun () ->
   let n = Harness.int_option "--domains" 2 in
+  Harness.run ~domains:(n - 1) @@ fun () ->
   let others = List.init (n - 1) (fun _ -> Domain.spawn (work false)) in
   let own = work true () in
   List.iter

@@ -141,5 +141,5 @@ let work () =
   keep 21 "a part of a combined allocation" stack twenty_one
 
 let () =
-  Harness.run work;
+  Harness.run ~domains:1 work;
   List.iter print (List.rev !seen)

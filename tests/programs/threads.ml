@@ -23,7 +23,7 @@ let spawn times =
     Option.get !result
 
 let () =
-  Harness.run @@ fun () ->
+  Harness.run ~domains:1 @@ fun () ->
   let joins = List.init 4 (fun i -> spawn (i + 1)) in
   let elsewhere = Domain.spawn (fun () -> spawn 2 ()) in
   let reports = List.map (fun join -> join ()) joins in
