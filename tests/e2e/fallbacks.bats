@@ -98,6 +98,7 @@ this_kernels() {
   the_job_done
 }
 
+# bats test_tags=kernel
 @test "the daemon without anything that has a fallback" {
   export HEAPSONDE_WITHOUT=uprobe_multi,sleepable_uprobe,nop10
   start_daemon
