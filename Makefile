@@ -4,6 +4,8 @@
 # make setup   install what is missing (root)
 # make demo    set up, build, and run the main job on a real program
 # make test    set up, build, and run every test
+# make test-vm   set up, build, and run the tests that depend on the kernel on other kernels
+#              (KERNEL="6.1 6.12 sid", or some of these)
 # make check-fast   the edit-test loop: unit tests and static checks, no setup
 # make bench   set up, build, and measure: a table, and docs/benchmarks.md (some 10 minutes, root)
 # make install   what is built, under PREFIX (/usr/local), below DESTDIR if given; make uninstall
@@ -52,7 +54,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all setup demo test bench check-fast unit e2e lint format clean install uninstall
+.PHONY: all setup demo test test-vm bench check-fast unit e2e lint format clean install uninstall
 
 COMPLETIONS := $(addprefix $(B)/completion/,heapsonde.bash _heapsonde heapsonde.fish)
 
@@ -159,6 +161,13 @@ test:
 	@scripts/setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@scripts/run-tests
+
+KERNEL ?= 6.1 6.12 sid
+
+test-vm:
+	@scripts/setup --vm
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@scripts/test-vm $(KERNEL)
 
 # The programs of tests/bench, for scripts/bench; those in OCaml are built by tests/bench/build.
 $(B)/bench/%: tests/bench/%.c $(B)/libheapsonde.a

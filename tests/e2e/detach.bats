@@ -29,6 +29,7 @@ target_is_well() {
   grep -q '^ok' target.out || fail "the target computed something wrong: $(cat target.out)"
 }
 
+# bats test_tags=kernel
 @test "Ctrl-C: the records are whole, nothing is left, the target runs on" {
   attached
   end_record run INT
@@ -51,6 +52,7 @@ target_is_well() {
   target_is_well
 }
 
+# bats test_tags=kernel
 @test "SIGKILL of heapsonde: nothing is left, the target runs on" {
   attached
   kill -KILL "$run_pid"
@@ -69,6 +71,7 @@ target_is_well() {
   target_is_well
 }
 
+# bats test_tags=kernel
 @test "Ctrl-C while a second heapsonde goes on: only its probes stay" {
   attached
   start_record second -p "$target_pid" -r 2^-15

@@ -29,6 +29,7 @@ load helpers
   statistically "$LIB/stats" -v counters=1 run.tsv target.out
 }
 
+# bats test_tags=kernel
 @test "a child forked while heapsonde is attached lives on when it has gone" {
   # The child inherits the breakpoints; heapsonde detaches while it works.
   start_target target fork 60000000 --wait --children 2
@@ -53,6 +54,7 @@ load helpers
   gone objects
 }
 
+# bats test_tags=kernel
 @test "a program that is started twice: only the one that was named is sampled" {
   start_target one lists 100000 --wait
   start_target two lists 100000 --wait

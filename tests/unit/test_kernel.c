@@ -135,12 +135,40 @@ static void without_privileges(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* Nothing but what was named is taken away, and a wrong name is no silent one. */
+static void does_without(void **state)
+{
+	static const char *const wrong[] = { "nop",    "nop100", "ringbuf",      ",",
+					     "nop10,", ",nop10", "nop10,,nop10", " nop10" };
+	struct kernel_features f = all, expected = all;
+
+	(void)state;
+	assert_int_equal(kernel_features__without(&f, "", &err), 0);
+	assert_memory_equal(&f, &expected, sizeof(f));
+	assert_int_equal(kernel_features__without(&f, "nop10", &err), 0);
+	expected.nop10 = false;
+	assert_memory_equal(&f, &expected, sizeof(f));
+	assert_int_equal(kernel_features__without(&f, "uprobe_multi,sleepable_uprobe", &err), 0);
+	expected.uprobe_multi = expected.uprobe_multi_by_pid = expected.sleepable_uprobe = false;
+	assert_memory_equal(&f, &expected, sizeof(f));
+	expect(&f, 0, "");
+	/* Both ways of attaching. */
+	assert_int_equal(kernel_features__without(&f, "perf_uprobe", &err), 0);
+	expect(&f, -EOPNOTSUPP, "lacks uprobes");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		f = all;
+		assert_int_equal(kernel_features__without(&f, wrong[i], &err), -EINVAL);
+		assert_non_null(strstr(err.text, "HEAPSONDE_WITHOUT"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_what_is_missing),
 		cmocka_unit_test(probes_this_kernel),
 		cmocka_unit_test(without_privileges),
+		cmocka_unit_test(does_without),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

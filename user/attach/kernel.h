@@ -3,7 +3,7 @@
  * What the running kernel offers, found out by trying and not by version:
  * distributions backport, and containers and lockdown take away.
  *
- * In:   the kernel, and the capabilities of this process.
+ * In:   the kernel, the capabilities of this process, HEAPSONDE_WITHOUT.
  * Out:  struct kernel_features, for user/attach/attach.h (which way to attach) and
  *       `heapsonde version`.
  *
@@ -47,10 +47,18 @@ struct kernel_features {
 
 /*
  * Try everything; a few milliseconds. Without privileges the BPF features count
- * as absent, with bpf_error -EPERM. Returns 0, or -ENOSYS if this kernel does
- * not even say what it is.
+ * as absent, with bpf_error -EPERM. What the environment variable
+ * HEAPSONDE_WITHOUT names counts as absent too. Returns 0, -ENOSYS if this kernel
+ * does not even say what it is, or -EINVAL for a name that is none.
  */
 int kernel_features__probe(struct kernel_features *out, struct hs_error *err);
+
+/*
+ * Let features that have a fallback count as absent, so that the fallback is used
+ * on a kernel that would not need it. names: keys of rows (below), separated by
+ * commas; "" takes nothing away. Returns 0, or -EINVAL for a name that is none.
+ */
+int kernel_features__without(struct kernel_features *f, const char *names, struct hs_error *err);
 
 /*
  * Is everything there that attaching needs? 0, or a negative errno and a text
