@@ -6,6 +6,8 @@
 # make test    set up, build, and run every test
 # make test-vm   set up, build, and run the tests that depend on the kernel on other kernels
 #              (KERNEL="6.1 6.12 sid", or some of these)
+# make test-ocaml   set up, build, and run the tests that depend on the OCaml with other OCamls
+#              (OCAML="5.4.1 5.4.1+flambda+fp 5.3.0+fp", or some of these)
 # make check-fast   the edit-test loop: unit tests and static checks, no setup
 # make bench   set up, build, and measure: a table, and docs/benchmarks.md (some 10 minutes, root)
 # make install   what is built, under PREFIX (/usr/local), below DESTDIR if given; make uninstall
@@ -54,7 +56,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all setup demo test test-vm bench check-fast unit e2e lint format clean install uninstall
+.PHONY: all setup demo test test-vm test-ocaml bench check-fast unit e2e lint format clean install uninstall
 
 COMPLETIONS := $(addprefix $(B)/completion/,heapsonde.bash _heapsonde heapsonde.fish)
 
@@ -168,6 +170,13 @@ test-vm:
 	@scripts/setup --vm
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@scripts/test-vm $(KERNEL)
+
+OCAML ?= 5.4.1 5.4.1+flambda+fp 5.3.0+fp
+
+test-ocaml:
+	@scripts/setup
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@scripts/test-ocaml $(OCAML)
 
 # The programs of tests/bench, for scripts/bench; those in OCaml are built by tests/bench/build.
 $(B)/bench/%: tests/bench/%.c $(B)/libheapsonde.a

@@ -49,6 +49,7 @@ at_all_rates() {
   at_all_rates 100 lists
 }
 
+# bats test_tags=ocaml
 @test "each block of a combined allocation is sampled by itself, on its own line" {
   at_all_rates 100 combined
 }
@@ -73,6 +74,7 @@ at_all_rates() {
   at_all_rates 8 domains
 }
 
+# bats test_tags=ocaml
 @test "values built in systhreads are sampled, each for its thread" {
   at_all_rates 15 threads
 }
@@ -121,6 +123,7 @@ attached() {
   statistically resized 0.001 3000000
 }
 
+# bats test_tags=ocaml
 @test "the smallest minor heap that OCaml allows" {
   tiny() {
     OCAMLRUNPARAM=s=512 record_run run -r 2^-5 --track alloc -- lists 600000 || return
@@ -133,6 +136,7 @@ attached() {
   statistically attached
 }
 
+# bats test_tags=ocaml
 @test "at rate 1 each allocation is exactly as Gc.Memprof tells it, in the same order" {
   local program
   for program in lists combined arrays cstrings bigarrays marshals effects callbacks; do
@@ -146,6 +150,7 @@ attached() {
   done
 }
 
+# bats test_tags=ocaml
 @test "at rate 1 the samples are the runtime's counters, to the word" {
   record_run run -r 1 -- lists 20000
   "$LIB/stats" -v counters=2 run.tsv run.out

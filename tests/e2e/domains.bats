@@ -7,6 +7,8 @@
 # Helpers set variables by name; bats runs each test in a subshell.
 # shellcheck disable=SC2030,SC2031,SC2154
 
+# bats file_tags=ocaml
+
 load helpers
 
 @test "each domain's spawn and end are told, once, with its exact counters" {

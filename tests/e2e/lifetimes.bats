@@ -8,6 +8,8 @@
 # Helpers set variables by name; bats runs each test in a subshell.
 # shellcheck disable=SC2030,SC2031,SC2154
 
+# bats file_tags=ocaml
+
 load helpers
 
 # lives PROGRAM BLOCKS OPTION…: record it, and hold each life against the program's word.

@@ -8,6 +8,8 @@
 # Helpers set variables by name; bats runs each test in a subshell.
 # shellcheck disable=SC2030,SC2031,SC2154
 
+# bats file_tags=ocaml
+
 load helpers
 
 # ocaml_link OUTPUT NAME FLAG…: link the test program NAME with these flags.

@@ -7,6 +7,8 @@
 # Helpers set variables by name; bats runs each test in a subshell.
 # shellcheck disable=SC2030,SC2031,SC2154
 
+# bats file_tags=ocaml
+
 load helpers
 
 # both OWN_RATE RATE WORDS: the program samples itself at OWN_RATE, heapsonde at RATE.
