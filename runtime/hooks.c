@@ -3,7 +3,8 @@
  * The runtime's functions that heapsonde stands in for.
  *
  * In:   the calls that the runtime makes to statmemprof, to the minor heap's slow
- *       path and, at the end of a minor collection, to the finalisers.
+ *       path, before it blocks and, at the end of a minor collection, to the
+ *       finalisers.
  * Out:  the same calls to the runtime's own functions, under their aliases
  *       sonde_orig_*, so that the program behaves as with the stock runtime;
  *       and the engine's work besides.
@@ -30,6 +31,7 @@
 #include <caml/minor_gc.h>
 #include <caml/roots.h>
 #include <caml/shared_heap.h>
+#include <caml/signals.h>
 
 extern value sonde_orig_caml_memprof_start(value rate, value depth,
                                            value tracker);
@@ -57,6 +59,9 @@ extern void sonde_orig_caml_memprof_new_domain(caml_domain_state *parent,
 extern void sonde_orig_caml_memprof_delete_domain(caml_domain_state *dom);
 extern void sonde_orig_caml_final_update_last_minor(caml_domain_state *dom);
 
+extern void sonde_orig_caml_enter_blocking_section(void);
+extern void sonde_orig_caml_enter_blocking_section_no_pending(void);
+
 extern int caml_domain_terminating(caml_domain_state *dom);
 
 /* The domain's unique id is not there yet when the domain is made: say that it
@@ -73,6 +78,7 @@ static void announce(caml_domain_state *dom, struct sonde_domain *d)
 static void fire_gc(enum sonde_gc_probe probe, caml_domain_state *dom,
                     struct sonde_domain *d)
 {
+  sonde_flush(d);
   /* Kept up to date for whoever comes and reads the registry. */
   sonde_update_gc(dom, d);
   if (sonde_gc_up(probe)) sonde_fire_gc(probe, &d->gc);
@@ -371,6 +377,29 @@ void caml_memprof_scan_roots(scanning_action f, scanning_action_flags fflags,
   fire_gc(SONDE_COMPACT, dom, d);
 }
 
+/* ---- Blocking sections ---- */
+
+/* The thread may wait here for long, and others may take the domain over. */
+static void before_blocking(void)
+{
+  caml_domain_state *dom = Caml_state_opt;
+  if (dom == NULL) return;
+  struct sonde_domain *d = sonde_domain_of(dom);
+  if (d != NULL) sonde_flush(d);
+}
+
+void caml_enter_blocking_section(void)
+{
+  before_blocking();
+  sonde_orig_caml_enter_blocking_section();
+}
+
+void caml_enter_blocking_section_no_pending(void)
+{
+  before_blocking();
+  sonde_orig_caml_enter_blocking_section_no_pending();
+}
+
 /* ---- Domains and the process ---- */
 
 void caml_memprof_new_domain(caml_domain_state *parent,
@@ -410,6 +439,7 @@ __attribute__((destructor)) static void at_exit(void)
 static void in_child(void)
 {
   sonde_after_fork_in_child();
+  sonde_batch_after_fork_in_child();
   caml_domain_state *dom = Caml_state_opt;
   if (dom == NULL) return;
   struct sonde_domain *d = sonde_domain_of(dom);
