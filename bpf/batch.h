@@ -10,6 +10,10 @@
 
 #include "bpf/counters.h"
 
+/* Samples that are read at once: a read costs more than what it copies, and the stack
+ * has 512 bytes for all. A power of two, for the verifier. */
+#define BATCH_CHUNK 4
+
 struct batch {
 	struct hs_domain *d;
 	__u64 samples;     /* address of the first */
@@ -21,6 +25,7 @@ struct batch {
 	__u32 unique_id;   /* of the domain */
 	__u32 tid;         /* of the thread that allocated */
 	__u32 tier;
+	struct sonde_sample chunk[BATCH_CHUNK]; /* samples that have been read */
 };
 
 /*

@@ -131,17 +131,27 @@ static __always_inline void sample_take(const struct batch *b, const struct sond
 	d->records_kept++;
 }
 
+/* The samples from number i on; what is read behind the last one is not looked at. */
+static __always_inline int chunk_read(struct batch *b, __u32 i)
+{
+	return bpf_probe_read_user(b->chunk, sizeof(b->chunk),
+				   (void *)(b->samples + i * sizeof(b->chunk[0])));
+}
+
 static long batch_step(__u32 i, struct batch *b)
 {
-	struct sonde_sample s;
+	const struct sonde_sample *s = &b->chunk[i % BATCH_CHUNK];
 
 	if (i >= b->n)
 		return 1;
-	if (bpf_probe_read_user(&s, sizeof(s), (void *)(b->samples + i * sizeof(s))) ||
-	    !sample_is_sane(&s))
-		domain_lost(b->d, HS_LOSS_READ_FAILED, 1);
+	if (i % BATCH_CHUNK == 0 && chunk_read(b, i)) {
+		domain_lost(b->d, HS_LOSS_READ_FAILED, b->n - i);
+		return 1;
+	}
+	if (sample_is_sane(s))
+		sample_take(b, s);
 	else
-		sample_take(b, &s);
+		domain_lost(b->d, HS_LOSS_READ_FAILED, 1);
 	return 0;
 }
 

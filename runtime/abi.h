@@ -76,8 +76,8 @@ struct sonde_sample {
  * allocates. So what has not been handed over is less than 32 young blocks of
  * a domain that is running, or was killed while it ran.
  */
-#define SONDE_ARG_SAMPLES rdi   /* address of the first struct sonde_sample */
-#define SONDE_ARG_BYTES rsi     /* of all of them: 1 to SONDE_BATCH_MAX */
+#define SONDE_ARG_SAMPLES rdi   /* the first of SONDE_BATCH_MAX struct sonde_sample */
+#define SONDE_ARG_BYTES rsi     /* of those that count, from the first */
 #define SONDE_ARG_UNIQUE_ID rdx /* Domain.id of the domain, never reused */
 #define SONDE_ARG_TIER rcx      /* in the low half k; in the high half SONDE_BATCH_* */
 #define SONDE_ARG_NOW_NS r8     /* on the clock of time_ns: samples have an age */

@@ -177,6 +177,14 @@ void sonde_arm(caml_domain_state *dom, struct sonde_domain *d)
   publish(dom, d);
 }
 
+void sonde_move_trigger(caml_domain_state *dom, struct sonde_domain *d,
+                        intnat words)
+{
+  if (d->our_trigger == NULL) return;
+  d->our_trigger += words;
+  publish(dom, d);
+}
+
 void sonde_before_minor_gc(caml_domain_state *dom, struct sonde_domain *d)
 {
   if (d->tier == SONDE_NO_TIER) return;
@@ -228,6 +236,8 @@ void sonde_count_young(caml_domain_state *dom, struct sonde_domain *d,
       next_sample -= geometric(d);
     }
   }
+  d->our_trigger = dom->young_ptr + next_sample;
+  publish(dom, d);
 }
 
 uintnat sonde_count_block(struct sonde_domain *d, uintnat words)

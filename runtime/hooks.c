@@ -159,17 +159,6 @@ __asm__(
 /* A combined allocation is at most Max_young_wosize words with the headers. */
 #define MAX_SUB_BLOCKS (Max_young_whsize / 2 + 1)
 
-/* Draw our trigger anew; what is allocated next begins just below [young_ptr]. */
-static void arm_at(caml_domain_state *dom, struct sonde_domain *d,
-                   value *young_ptr)
-{
-  value *here = dom->young_ptr;
-  dom->young_ptr = young_ptr;
-  sonde_arm(dom, d);
-  caml_reset_young_limit(dom);
-  dom->young_ptr = here;
-}
-
 /* Report the sampled sub-blocks, which stand from young_ptr on, in the order of
    their allocation: from the top down. */
 static void report_young(caml_domain_state *dom, struct sonde_domain *d,
@@ -201,8 +190,10 @@ static void sample_first(caml_domain_state *dom, struct sonde_domain *d,
   if (is_hit) {
     announce(dom, d);
     sonde_count_young(dom, d, wosize, nallocs, lens, n_samples);
+  } else {
+    sonde_arm(dom, d);
   }
-  arm_at(dom, d, dom->young_ptr);
+  caml_reset_young_limit(dom);
   if (is_hit)
     report_young(dom, d, wosize, flags & CAML_FROM_CAML, nallocs, lens, tier,
                  n_samples);
@@ -219,12 +210,13 @@ static void sample_first(caml_domain_state *dom, struct sonde_domain *d,
    minor heap would bring about a collection and with it a new trigger, while a
    block that is not hit would be allocated there all the same.
 
-   The decision takes the words of the block out of the game. Until the block
-   is allocated other code may allocate: signal handlers, finalisers, memprof's
-   callbacks, other threads. It draws from the trigger set here. When the original
-   returns, young_ptr says where the block really goes, and sampling goes on below
-   it. If the original raises instead, the allocation does not take place, and
-   what was counted is forgotten with this frame. */
+   The decision takes the words of the block out of the game: the trigger lies as
+   far below young_ptr then as it lay below the block. Until the block is allocated
+   other code may allocate: signal handlers, finalisers, memprof's callbacks, other
+   threads. It goes by that trigger. When the original returns, young_ptr says where
+   the block really goes, and sampling goes on below it. If the original raises
+   instead, the allocation does not take place, and what was counted is forgotten
+   with this frame. */
 void caml_alloc_small_dispatch(caml_domain_state *dom, intnat wosize, int flags,
                                int nallocs, unsigned char *lens)
 {
@@ -243,10 +235,14 @@ void caml_alloc_small_dispatch(caml_domain_state *dom, intnat wosize, int flags,
   if (is_hit) {
     announce(dom, d);
     sonde_count_young(dom, d, wosize, nallocs, lens, n_samples);
+  } else if (dom->young_ptr < d->our_trigger) {
+    sonde_arm(dom, d); /* not to be sampled: it takes its samples with it */
   }
-  arm_at(dom, d, dom->young_ptr + Whsize_wosize(wosize));
+  /* young_limit may stay too high for now: that brings others here in vain. */
+  sonde_move_trigger(dom, d, Whsize_wosize(wosize));
   sonde_orig_caml_alloc_small_dispatch(dom, wosize, flags, nallocs, lens);
-  arm_at(dom, d, dom->young_ptr);
+  sonde_move_trigger(dom, d, -(intnat)Whsize_wosize(wosize));
+  caml_reset_young_limit(dom);
   /* Observers may have come or gone meanwhile. */
   if (is_hit && d->tier != SONDE_NO_TIER)
     report_young(dom, d, wosize, flags & CAML_FROM_CAML, nallocs, lens, tier,

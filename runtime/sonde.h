@@ -178,6 +178,11 @@ void sonde_refresh(struct sonde_domain *d);
    then it would draw again until the sample goes elsewhere. */
 void sonde_arm(caml_domain_state *dom, struct sonde_domain *d);
 
+/* Move our trigger by so many words, upwards if positive, and put the higher of
+   memprof's and ours into the domain state. */
+void sonde_move_trigger(caml_domain_state *dom, struct sonde_domain *d,
+                        intnat words);
+
 /* Remember how far the next sample is when a minor collection begins. */
 void sonde_before_minor_gc(caml_domain_state *dom, struct sonde_domain *d);
 
@@ -188,7 +193,7 @@ void sonde_rearm(caml_domain_state *dom, struct sonde_domain *d);
 /* How many of our samples fall on the sub-blocks of an allocation of [wosize]
    words in all that begins at young_ptr. [lens] as in the frame descriptor,
    NULL for a single block. Fills n_samples[0 .. nallocs - 1], index 0 being the
-   lowest address. */
+   lowest address. Our trigger lies below the allocation then. */
 void sonde_count_young(caml_domain_state *dom, struct sonde_domain *d,
                        uintnat wosize, int nallocs, unsigned char *lens,
                        unsigned short *n_samples);
