@@ -14,7 +14,7 @@ load helpers
 # what heapsonde holds in the kernel. Sets target_pid, run_pid.
 attached() {
   start_target target busy --domains 2 || return
-  start_record run -p "$target_pid" -r 2^-14 "$@" || return
+  start_record run -p "$target_pid" -r 2^-14 || return
   wait_until "some records" grep -q '^{"type":"alloc_' run.jsonl || return
   bpf_objects "$run_pid" >objects
   # What is looked for afterwards is there now.

@@ -106,6 +106,21 @@ END
   done
 }
 
+@test "an export that is interrupted as soon as there is a file leaves none" {
+  local pid n
+  mkfifo slow
+  exec 9<>slow
+  # The moment is a short one: some of many tries hit it.
+  for ((n = 0; n < 60; n++)); do
+    setsid env --default-signal=INT "$HEAPSONDE" export slow -o x 9>&- &
+    pid=$!
+    until [[ -e x.$pid.new ]] || has_ended "$pid"; do :; done
+    kill -INT "$pid"
+    wait "$pid" || true
+    not compgen -G 'x*' || fail "left behind"
+  done
+}
+
 @test "a named pipe is read once, and from its beginning" {
   mkfifo pipe
   local format
