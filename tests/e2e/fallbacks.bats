@@ -25,9 +25,9 @@ links() {
 # then a program that runs already, whose probes are looked at. Kinds of links are those of
 # $expected (perf or uprobe_multi), armed sites begin with what matches $armed.
 the_job_done() {
-  record_run all -r 1 -- lists 3000
+  record_run all -r 1 -- lists 500
   "$LIB/stats" -v counters=2 all.tsv all.out
-  record_run lives -r 1 -- lifetimes 300
+  record_run lives -r 1 -- lifetimes 100
   "$LIB/fates" lives.tsv lives.out
   start_target target busy --domains 2
   start_record run -v -p "$target_pid" -r 2^-14
