@@ -76,7 +76,6 @@ target_is_well() {
   target_is_well
 }
 
-# bats test_tags=kernel
 @test "Ctrl-C while a second heapsonde goes on: only its probes stay" {
   attached
   start_record second -p "$target_pid" -r 2^-15

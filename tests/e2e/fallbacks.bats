@@ -25,9 +25,9 @@ links() {
 # then a program that runs already, whose probes are looked at. Kinds of links are those of
 # $expected (perf or uprobe_multi), armed sites begin with what matches $armed.
 the_job_done() {
-  record_run all -r 1 -- lists 3000
+  record_run all -r 1 -- lists 200
   "$LIB/stats" -v counters=2 all.tsv all.out
-  record_run lives -r 1 -- lifetimes 300
+  record_run lives -r 1 -- lifetimes 40
   "$LIB/fates" lives.tsv lives.out
   start_target target busy --domains 2
   start_record run -v -p "$target_pid" -r 2^-14
@@ -62,7 +62,6 @@ this_kernels() {
   the_job_done
 }
 
-# bats test_tags=kernel
 @test "without uprobe_multi: perf uprobes" {
   export HEAPSONDE_WITHOUT=uprobe_multi
   not offers uprobe_multi
@@ -72,7 +71,6 @@ this_kernels() {
   the_job_done
 }
 
-# bats test_tags=kernel
 @test "without sleepable programs: plain reads" {
   export HEAPSONDE_WITHOUT=sleepable_uprobe
   not offers sleepable_uprobe

@@ -38,7 +38,6 @@ lives() {
   lives handoff 3000 -r 1
 }
 
-# bats test_tags=kernel
 @test "blocks of domains that have gone are followed by others" {
   lives handoff 10000 -r 2^-4
   # The producers have gone before their blocks die: others own these records.

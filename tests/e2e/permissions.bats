@@ -16,7 +16,6 @@ OTHER=4343
 
 # ---- a user's own process -----------------------------------------------------------
 
-# bats test_tags=kernel
 @test "a user does all there is to do with a process of his own" {
   daemon_for_users
   start_of target $ONE "$anywhere/busy"

@@ -105,7 +105,6 @@ changing() {
   statistically extremes
 }
 
-# bats test_tags=kernel
 @test "the probes are those of the rates in force" {
   start_daemon
   start_orders target 2
