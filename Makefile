@@ -26,7 +26,7 @@ CFLAGS ?= -O2 -g
 WERROR ?= -Werror
 ALL_CFLAGS := -std=gnu17 -Wall -Wextra $(WERROR) -D_GNU_SOURCE -I. -I$(B)/gen \
 	-DHEAPSONDE_VERSION='"$(VERSION)"' $(CPPFLAGS) $(CFLAGS)
-LDLIBS := -lbpf -ldw -lelf -ljansson -lsystemd -lseccomp -lcap -lmicrohttpd \
+LDLIBS := -lbpf -lelf -ljansson -lsystemd -lseccomp -lcap -lmicrohttpd \
 	-lzstd -lJudy -lprotobuf-c -lncursesw -lz -lm -lpthread
 
 USER_SRCS := $(wildcard user/*/*.c)
@@ -68,6 +68,7 @@ $(B)/gen/heapsonde.bpf.o: bpf/heapsonde.bpf.c $(BPF_DEPS)
 	@mkdir -p $(@D)
 	$(say) BPF $<
 	$(Q)$(CLANG) -std=gnu17 -g -O2 -Wall -Wextra $(WERROR) -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 \
+		"-ffile-prefix-map=$(CURDIR)=." \
 		-I. -I/usr/include/$(shell $(CC) -print-multiarch) -c $< -o $@
 
 $(SKEL): $(B)/gen/heapsonde.bpf.o

@@ -56,7 +56,7 @@ OCAML
   to_make install PREFIX="$prefix"
   unit=$prefix/lib/systemd/system/heapsonde.service
   cp "$unit" .
-  systemd-analyze verify "$PWD/heapsonde.service" >said 2>&1 || {
+  systemd-analyze verify --man=no "$PWD/heapsonde.service" >said 2>&1 || {
     cat said
     return 1
   }
@@ -64,7 +64,7 @@ OCAML
   [[ ! -s said ]]
   # Had it not been understood so, the executable would be missed.
   rm "$prefix/bin/heapsonde"
-  systemd-analyze verify "$PWD/heapsonde.service" >said 2>&1 || true
+  systemd-analyze verify --man=no "$PWD/heapsonde.service" >said 2>&1 || true
   grep -qF "$prefix/bin/heapsonde is not executable" said
   to_make install PREFIX="$prefix"
   records_with "$prefix/bin"
