@@ -11,6 +11,7 @@
 # make check-fast   the edit-test loop: unit tests and static checks, no setup
 # make bench   set up, build, and measure: a table, and docs/benchmarks.md (some 10 minutes, root)
 # make install   what is built, under PREFIX (/usr/local), below DESTDIR if given; make uninstall
+# make dist    a release's tarball, which is built without a network; make deb: Debian packages of it
 #
 # Sources are found by folder: a new user/STAGE/x.c or tests/unit/test_x.c needs
 # no change here.
@@ -25,9 +26,11 @@ CC ?= gcc
 CLANG ?= clang
 BPFTOOL ?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
 CFLAGS ?= -O2 -g
-ALL_CFLAGS := -std=gnu17 -Wall -Wextra -Werror -D_GNU_SOURCE -I. -I$(B)/gen \
-	-DHEAPSONDE_VERSION='"$(VERSION)"' $(CFLAGS)
-LDLIBS := -lbpf -ldw -lelf -ljansson -lsystemd -lseccomp -lcap -lmicrohttpd \
+# For who builds packages, with compilers that we have not seen: WERROR=
+WERROR ?= -Werror
+ALL_CFLAGS := -std=gnu17 -Wall -Wextra $(WERROR) -D_GNU_SOURCE -I. -I$(B)/gen \
+	-DHEAPSONDE_VERSION='"$(VERSION)"' $(CPPFLAGS) $(CFLAGS)
+LDLIBS := -lbpf -lelf -ljansson -lsystemd -lseccomp -lcap -lmicrohttpd \
 	-lzstd -lJudy -lprotobuf-c -lncursesw -lz -lm -lpthread
 
 USER_SRCS := $(wildcard user/*/*.c)
@@ -40,6 +43,7 @@ SKEL := $(B)/gen/heapsonde.skel.h
 PROFILE_PROTO := /usr/share/gocode/src/github.com/google/pprof/proto/profile.proto
 PROFILE_GEN := $(B)/gen/profile.pb-c
 PAGE := $(B)/gen/page.h
+BUILT_PAGE := user/export/html/built/page.h
 PAGE_SRCS := $(wildcard user/export/html/*) scripts/page-build scripts/npm-modules
 RUNTIME_FILES := $(wildcard runtime/*)
 UNIT_SRCS := $(wildcard tests/unit/test_*.c)
@@ -56,7 +60,8 @@ endif
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all setup demo test test-vm test-ocaml bench check-fast unit e2e lint format clean install uninstall
+.PHONY: all setup demo test test-vm test-ocaml bench check-fast unit e2e lint format clean install uninstall \
+	dist deb
 
 COMPLETIONS := $(addprefix $(B)/completion/,heapsonde.bash _heapsonde heapsonde.fish)
 
@@ -67,7 +72,8 @@ all: $(B)/heapsonde $(B)/heapsonde-variant $(COMPLETIONS)
 $(B)/gen/heapsonde.bpf.o: bpf/heapsonde.bpf.c $(BPF_DEPS)
 	@mkdir -p $(@D)
 	$(say) BPF $<
-	$(Q)$(CLANG) -std=gnu17 -g -O2 -Wall -Wextra -Werror -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 \
+	$(Q)$(CLANG) -std=gnu17 -g -O2 -Wall -Wextra $(WERROR) -target bpf -mcpu=v3 -D__TARGET_ARCH_x86 \
+		"-ffile-prefix-map=$(CURDIR)=." \
 		-I. -I/usr/include/$(shell $(CC) -print-multiarch) -c $< -o $@
 
 $(SKEL): $(B)/gen/heapsonde.bpf.o
@@ -94,17 +100,25 @@ $(GEN_OBJS): $(PROFILE_GEN).c
 
 $(patsubst %.c,$(B)/obj/%.o,$(wildcard user/export/pprof*.c)): $(PROFILE_GEN).h
 
-# The page of `export --to html` is a part of the binary.
+# The page of `export --to html` is a part of the binary. A release's tarball has it (scripts/dist), as
+# making it needs npm's packages.
+ifneq ($(wildcard $(BUILT_PAGE)),)
+$(PAGE): $(BUILT_PAGE)
+	@mkdir -p $(@D)
+	$(say) COPY $@
+	$(Q)cp $< $@
+else
 $(PAGE): $(PAGE_SRCS)
 	@mkdir -p $(@D)
 	$(say) PAGE $@
 	$(Q)scripts/page-build $(@D)
+endif
 
 $(B)/obj/user/export/html.o: $(PAGE)
 
 $(B)/heapsonde: $(USER_OBJS) $(GEN_OBJS)
 	$(say) LINK $@
-	$(Q)$(CC) $(CFLAGS) $^ $(LDLIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
 $(B)/libheapsonde.a: $(LIB_OBJS)
 	$(say) AR $@
@@ -131,18 +145,28 @@ $(COMPLETIONS) &: $(B)/heapsonde $(wildcard scripts/completion/*)
 # ---- installing -----------------------------------------------------------------
 # heapsonde-variant looks for its sources beside itself, links followed.
 
+quoted = '$(subst ','\'',$(1))'
+
 install: all
-	scripts/install "$(DESTDIR)" "$(PREFIX)"
+	scripts/install $(call quoted,$(DESTDIR)) $(call quoted,$(PREFIX))
 
 uninstall:
-	scripts/install --uninstall "$(DESTDIR)" "$(PREFIX)"
+	scripts/install --uninstall $(call quoted,$(DESTDIR)) $(call quoted,$(PREFIX))
+
+# ---- releases -------------------------------------------------------------------
+
+dist: $(PAGE)
+	@scripts/dist $(VERSION) $(B)
+
+deb: dist
+	@scripts/deb $(B)/heapsonde-$(VERSION).tar.xz $(B)/deb
 
 # ---- tests ------------------------------------------------------------------
 
 $(B)/unit/%: tests/unit/%.c $(B)/libheapsonde.a
 	@mkdir -p $(@D)
 	$(say) TEST $<
-	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP $< $(B)/libheapsonde.a $(LDLIBS) -lcmocka -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP $< $(B)/libheapsonde.a $(LDFLAGS) $(LDLIBS) -lcmocka -o $@
 
 unit: $(UNIT_BINS)
 	@scripts/run-unit $(UNIT_BINS)
