@@ -118,6 +118,7 @@ static void skeleton__configure(struct attachment *a, const struct attach_option
 		max_blocks = 2;
 	if (o->counters_only)
 		ring_bytes = RING_BYTES_COUNTERS;
+	s->rodata->cfg_tgid = (uint32_t)a->target->pid;
 	s->rodata->cfg_max_blocks = max_blocks;
 	s->rodata->cfg_sleepable = kernel->sleepable_uprobe;
 	bpf_map__set_max_entries(s->maps.blocks, max_blocks);
