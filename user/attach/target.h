@@ -33,6 +33,7 @@
 struct probe_site {
 	uint64_t offset;     /* of the nop */
 	uint64_t sem_offset; /* of the 16-bit semaphore */
+	uint64_t sem_vaddr;  /* the same as a link-time address */
 };
 
 /* All the probes that a heapsonde runtime has. */
