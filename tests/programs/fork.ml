@@ -2,12 +2,18 @@
 (* Forks --children N times (3) in the middle of its work. The parent allocates WORDS
    words of pairs (2 fields, 3 words) at `parent_work`, in equal parts before and
    after each fork; each child allocates as many at `child_work`, counts what it
-   allocated, and ends by itself with status 7. *)
+   allocated, and ends by itself with status 7. With --hold it says "child PID" first,
+   and waits for a line on stdin. *)
 
 let[@inline never] parent_work i = (i, i + 1)
 let[@inline never] child_work i = (i, i + 1)
 
 let child n =
+  if Harness.flag "--hold" then begin
+    Printf.printf "child %d\n%!" (Unix.getpid ());
+    Harness.wait_for_line ();
+    Gc.minor ()
+  end;
   let sum = ref 0 in
   for i = 1 to n do
     let a, b = Sys.opaque_identity (child_work i) in
