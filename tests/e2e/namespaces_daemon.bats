@@ -193,6 +193,48 @@ heapsonde_in() {
   grep -Eq "no process with PID $target_pid|process $target_pid .*not" none.err
 }
 
+@test "the daemon in a PID namespace: for those in it, and not for others, whose PIDs are others" {
+  reference
+  for_everybody
+  container box
+  local outside=$HEAPSONDE command
+  heapsonde_in box
+  start_daemon
+  start_inside target "$NSENTER" -t "$box_init" -p -m "$TESTS_BUILD/lists" 3000 --wait
+  local inner
+  inner=$(inner_pid "$target_pid")
+  for command in "start -p $inner" "record --socket $HEAPSONDE_SOCKET -p $inner" "stat --socket $HEAPSONDE_SOCKET -p $target_pid"; do
+    # shellcheck disable=SC2086  # words
+    HEAPSONDE=$outside refused 'the daemon on .* is in another PID namespace' $command
+  done
+  [[ $("$HEAPSONDE" status) == 'no profiles' ]]
+  untouched "$target_pid"
+  # What has no PID in it is for everybody.
+  [[ $("$outside" status) == 'no profiles' ]]
+  start_record run --socket "$HEAPSONDE_SOCKET" -p "$inner" -r 1
+  tell target go
+  said target '^done'
+  end_target target
+  end_record run
+  as_outside run target
+}
+
+@test "a client in a PID namespace of its own: the daemon outside would take its PIDs for others" {
+  start_daemon
+  container box
+  start_inside target "$NSENTER" -t "$box_init" -p -m "$TESTS_BUILD/lists" 3000 --wait
+  heapsonde_in box
+  local command
+  for command in "start -p $(inner_pid "$target_pid")" "record --socket $HEAPSONDE_SOCKET -o run.jsonl -p $target_pid" \
+    "stat --socket $HEAPSONDE_SOCKET -p $(inner_pid "$target_pid")" "top --socket $HEAPSONDE_SOCKET -p $(inner_pid "$target_pid")"; do
+    # shellcheck disable=SC2086  # words
+    refused 'the daemon on .* is in another PID namespace' $command
+    [[ ! -e run.jsonl ]]
+  done
+  [[ $("$HEAPSONDE" status) == 'no profiles' ]]
+  untouched "$target_pid"
+}
+
 @test "a /proc of another PID namespace, or none: refused, with what to do" {
   start_inside target "$TESTS_BUILD/lists" 3000 --wait
   local command status how

@@ -115,7 +115,7 @@ static int parse_status(const char *text, struct proc_status *out)
 	    read_caps(text, "CapPrm", &permitted) || read_caps(text, "CapEff", &effective))
 		return -EIO;
 	out->tgid = (pid_t)strtol(tgid, NULL, 10);
-	read_inner_pid(text, &out->inner_pid);
+	out->pid_levels = read_inner_pid(text, &out->inner_pid);
 	out->uid = out->uids[1];
 	out->capabilities = permitted | effective;
 	out->has_memory = field(text, "VmSize") != NULL;

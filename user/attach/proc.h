@@ -23,6 +23,7 @@
 struct proc_status {
 	pid_t tgid;            /* the process that pid is a thread of; pid itself if a process */
 	pid_t inner_pid;       /* its PID in its own PID namespace; 0: the kernel does not say */
+	int pid_levels;        /* PID namespaces from that of /proc to its own; 0: as above */
 	char state;            /* 'R', 'S', …; 'Z' and 'X' have ended */
 	uid_t uid;             /* effective */
 	uid_t uids[4];         /* real, effective, saved, of the file system */
