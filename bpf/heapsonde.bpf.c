@@ -179,7 +179,9 @@ int hs_exit(struct pt_regs *ctx)
 	struct sonde_gc gc;
 
 	d = gc_enter(ctx, &gc);
-	if (d)
-		domain_tell(d, &gc, HS_REC_EXIT);
+	if (!d)
+		return 0;
+	domain_tell(d, &gc, HS_REC_EXIT);
+	d->flags |= HS_DOMAIN_EXITED;
 	return 0;
 }

@@ -127,7 +127,8 @@ struct hs_domain_key {
 #define HS_DOMAIN_COVERED 1u /* the profile samples this domain */
 #define HS_DOMAIN_BASED 2u   /* `base` is set */
 #define HS_DOMAIN_TERMINATED 4u
-#define HS_DOMAIN_ENDED 8u /* `end` is set */
+#define HS_DOMAIN_ENDED 8u   /* `end` is set */
+#define HS_DOMAIN_EXITED 16u /* it has told that the process exits */
 
 struct hs_domain {
 	__u32 flags; /* HS_DOMAIN_* */

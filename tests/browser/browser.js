@@ -14,7 +14,7 @@ const path = require("node:path");
 const { pathToFileURL } = require("node:url");
 
 /* Anything that takes longer hangs. Not a limit on how fast a page is. */
-const DEADLINE_MS = 60000;
+const DEADLINE_MS = 120000;
 
 function puppeteer() {
   try {

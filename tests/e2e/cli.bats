@@ -107,7 +107,7 @@ words_shown() {
 
 @test "stat without an interval prints once" {
   start_target target busy
-  timeout 20 "$HEAPSONDE" stat -p "$target_pid" >stat.out
+  timeout "$DEADLINE" "$HEAPSONDE" stat -p "$target_pid" >stat.out
   cat stat.out
   (($(grep -Ec '^[^a-zA-Z]*[0-9]' stat.out) == 1))
 }

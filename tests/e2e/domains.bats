@@ -48,7 +48,7 @@ load helpers
 
 @test "a domain that an attached program spawns is sampled from its first word" {
   start_target target busy
-  start_record run -p "$target_pid" -r 2^-10
+  start_record run -p "$target_pid" -r 2^-14
   tell target spawn
   said target '^spawned'
   local id
@@ -67,7 +67,7 @@ load helpers
   start_target target busy --domains 3
   local id
   id=$(awk '$1 == "ready" { print $4; exit }' target.out)
-  start_record run -p "$target_pid" -r 2^-12 --domain "$id"
+  start_record run -p "$target_pid" -r 2^-14 --domain "$id"
   wait_until "some records" grep -q '^{"type":"alloc_' run.jsonl
   tell target stop
   ended_with 0 "$target_pid" target.err
@@ -80,7 +80,7 @@ load helpers
   start_target target busy --domains 3
   local ids
   read -r -a ids < <(awk '$1 == "ready" { print $3, $4, $5; exit }' target.out)
-  start_record run -p "$target_pid" -r 2^-12 --domain "${ids[0]}" --domain "${ids[1]}"
+  start_record run -p "$target_pid" -r 2^-14 --domain "${ids[0]}" --domain "${ids[1]}"
   # Spawned by a thread of domain 0, which samples: it joins.
   tell target spawn
   said target '^spawned'

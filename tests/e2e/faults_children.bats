@@ -21,27 +21,21 @@ trap_all() {
   done < <(probes "$1")
 }
 
-# forked NAME WORDS: a program with a profile NAME that has just forked, and its child,
-# which is stopped. Sets target_pid and child.
+# forked NAME WORDS: a program with a profile NAME that has forked, and its child, which has
+# stopped in the middle of its work. Sets target_pid and child.
 forked() {
-  start_target target fork "$2" --wait --children 1 || return
-  start "$1" -p "$target_pid" -r 2^-17 || return
+  start_target target fork "$2" --wait --children 1 --child-stops || return
+  start "$1" -p "$target_pid" -r 2^-10 || return
   tell target go
-  # It has begun its work when it has used some time of the CPU: utime. Stopped while
-  # this looks, it cannot have ended unseen.
-  child_works() {
-    child=$(pgrep -P "$target_pid") || return
-    kill -STOP "$child"
-    awk '{ exit !($14 > 0) }' "/proc/$child/stat" && return
-    kill -CONT "$child"
-    return 1
+  child_has_stopped() {
+    child=$(pgrep -P "$target_pid") && grep -q '^State:[[:space:]]*T' "/proc/$child/status"
   }
-  wait_until "the child to work" child_works
+  wait_until "the child to stop" child_has_stopped
 }
 
 @test "a forked child runs into no probe, and is none of the daemon's" {
   start_daemon
-  forked run 1500000000
+  forked run 20000000
   # Each site of the child would be its end now.
   trap_all "$child"
   [[ $(probes_armed "$child" | wc -l) == $(probes "$child" | wc -l) ]]
@@ -70,8 +64,8 @@ forked() {
 
 @test "a start on a child is a profile of the child's" {
   start_daemon
-  forked run 1500000000
-  start child -p "$child" -r 2^-17
+  forked run 20000000
+  start child -p "$child" -r 2^-10
   kill -CONT "$child"
   said target '^done'
   grep -qx 'child ok' target.out

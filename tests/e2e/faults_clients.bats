@@ -11,10 +11,36 @@ load helpers
 load daemon_helpers
 load faults_helpers
 
+# fed NAME…: the orders target has made half a megabyte of records, and these files have them all. So a
+# reader that is held up for whatever time, but reads, loses nothing.
+fed() {
+  local name
+  order target "alloc 0 30000" && order target "minor 0" || return
+  # Nothing happens any more, so that all have the same last record in the end.
+  have_all() {
+    local last name
+    last=$(tail -qn 1 "$1.jsonl")
+    for name; do [[ $(tail -n 1 "$name.jsonl") == "$last" ]] || return; done
+    is "$run_id" ".records == $(grep -c '^{"type":"alloc_' "$1.jsonl")"
+  }
+  wait_until "the records to be read" have_all "$@"
+}
+
+# feed_until FILTER NAME…: until it is true of the status of profile run.
+feed_until() {
+  local filter=$1 n
+  shift
+  for ((n = 0; n < 100; n++)); do
+    is "$run_id" "$filter" && return
+    fed "$@" || return
+  done
+  fail "fed $n times, and it is not so: $filter"
+}
+
 @test "a client killed while it follows: the profile and other followers go on" {
   start_daemon
   start_target target busy
-  start run -p "$target_pid" -r 2^-14
+  start run -p "$target_pid" -r 2^-16
   follow one "$run_id"
   follow two "$run_id"
   is "$run_id" '.followers == 2'
@@ -51,18 +77,17 @@ load faults_helpers
 
 @test "a follower that does not read loses records, counted; the output does not" {
   start_daemon
-  start_target target busy
-  start run -p "$target_pid" -r 2^-13
+  start_orders target 1
+  start run -p "$target_pid" -r 2^-4
   follow slow "$run_id"
   follow quick "$run_id"
   kill -STOP "$slow_pid"
   # Its queue has 4 MiB; this is more than that and what sockets hold.
-  wait_until "much output" is "$run_id" '.output_bytes > 8000000'
-  more_records quick
+  feed_until '.output_bytes > 8000000' quick run
   kill -CONT "$slow_pid"
-  loss_told() { grep -q '^{"type":"loss".*"cause":"output_full"' slow.jsonl; }
+  loss_told() { fed quick run && grep -q '^{"type":"loss".*"cause":"output_full"' slow.jsonl; }
   wait_until "the slow one to be told" loss_told
-  more_records slow
+  fed quick run slow
   end_profile "$run_id"
   ended_with 0 "$slow_pid" slow.err
   ended_with 0 "$quick_pid" quick.err
@@ -85,22 +110,24 @@ load faults_helpers
   n_before=$(grep -E "$events" slow.jsonl | grep -Fxn -m 1 -f <(grep -E -m 1 "$events" quick.jsonl) | cut -d: -f1)
   echo "quick $n_quick, slow $n_slow of which $n_before not later than quick's first, lost $n_lost"
   ((n_quick == n_slow - (n_before - 1) + n_lost))
-  target_is_well target
+  tell target stop
+  ended_with 0 "$target_pid" target.err
 }
 
 @test "an output that nobody reads loses records, counted; followers do not" {
   start_daemon
-  start_target target busy
+  start_orders target 1
   local fifo
   mkfifo run.jsonl
   # A reader that has it open, and no more: as a file on a server that is stuck.
   exec {fifo}<>run.jsonl
-  start run -p "$target_pid" -r 2^-13
+  start run -p "$target_pid" -r 2^-4
   start_target target2 busy
   start other -p "$target2_pid" -r 2^-14
   follow quick "$run_id"
-  wait_until "the output to be full" is "$run_id" '.lost.output_full > 0'
-  more_records quick other
+  feed_until '.lost.output_full > 0' quick
+  fed quick
+  more_records other
   is "$run_id" '.state == "sampling" and .output_error == null'
   "$HEAPSONDE" stop "$run_id"
   # It gives up what waits after some seconds, and says so.
@@ -115,7 +142,8 @@ load faults_helpers
   more_records other
   nothing_attached "$target_pid"
   end_profile "$other_id"
-  target_is_well target
+  tell target stop
+  ended_with 0 "$target_pid" target.err
   target_is_well target2
 }
 
@@ -125,7 +153,7 @@ load faults_helpers
   local fifo
   mkfifo run.jsonl
   exec {fifo}<>run.jsonl
-  start run -p "$target_pid" -r 2^-13
+  start run -p "$target_pid" -r 2^-11
   wait_until "the output to be full" is "$run_id" '.lost.output_full > 0'
   cat <&"$fifo" >read.jsonl 3>&- &
   local reader=$!
@@ -149,9 +177,9 @@ load faults_helpers
   mount -t tmpfs -o size=256k tmpfs small
   mounts+=("$PWD/small")
   local id status=0
-  id=$("$HEAPSONDE" start -p "$target_pid" -r 2^-14 -o small/run.jsonl)
+  id=$("$HEAPSONDE" start -p "$target_pid" -r 2^-16 -o small/run.jsonl)
   follow quick "$id"
-  start other -p "$target2_pid" -r 2^-14
+  start other -p "$target2_pid" -r 2^-16
   wait_until "the disk to be full" is "$id" '.output_error != null'
   is "$id" '.output_error | test("No space left")'
   "$HEAPSONDE" status "$id" | grep -q 'No space left'

@@ -34,7 +34,7 @@ listens_or_ended() {
 # http REQUEST-LINE [HEADER…]: an answer, headers and all.
 http() {
   printf '%s\r\n' "$@" 'Host: test' 'Connection: close' '' |
-    socat -t 30 - "TCP:127.0.0.1:$port"
+    socat -t "$DEADLINE" - "TCP:127.0.0.1:$port"
 }
 
 # scrape FILE: the metrics.
@@ -157,7 +157,8 @@ minor() {
   ((before <= first && first < now && now <= after)) ||
     fail "status $before, then Prometheus $first and $now, then status $after"
   wait_until "a rate" has_rate "$series"
-  [[ $(query 'up{job="heapsonde"}') == 1 ]]
+  is_up() { [[ $(query 'up{job="heapsonde"}') == 1 ]]; }
+  wait_until "Prometheus to be content" is_up
   # Not one scrape had anything wrong with it.
   not grep -i 'error' prometheus.err
   tell target stop
@@ -165,11 +166,11 @@ minor() {
   wait_until "Prometheus to see the target go" seen_nothing "$series"
 }
 
-# A Prometheus server that asks every second; its port is $prometheus_port.
+# A Prometheus server that asks every 5 seconds, and waits as long for an answer; its port is $prometheus_port.
 start_prometheus() {
   local tries
   cat >prometheus.yml <<EOF
-global: {scrape_interval: 1s, scrape_timeout: 1s}
+global: {scrape_interval: 5s, scrape_timeout: 5s}
 scrape_configs:
 - job_name: heapsonde
   static_configs: [{targets: ['127.0.0.1:$port']}]
@@ -211,7 +212,7 @@ seen_nothing() {
 }
 
 has_rate() {
-  [[ $(query "rate($1[10s]) > bool 1000") == 1 ]]
+  [[ $(query "rate($1[1m]) > bool 1000") == 1 ]]
 }
 
 @test "metrics: no counter falls while domains come and go" {
@@ -265,7 +266,7 @@ has_rate() {
   local address
   for address in "" 9000 localhost ::1:9000 "127.0.0.1:$port"; do
     local status=0
-    timeout 20 "$HEAPSONDE" daemon --socket "$PWD/other.sock" --metrics "$address" \
+    timeout "$DEADLINE" "$HEAPSONDE" daemon --socket "$PWD/other.sock" --metrics "$address" \
       >other.out 2>other.err </dev/null 3>&- || status=$?
     ((status == 1 || status == 2)) || fail "'$address': status $status"
     [[ ! -s other.out && $(wc -l <other.err) == 1 ]] || fail "'$address': $(<other.err)"

@@ -16,7 +16,7 @@ formats="jsonl ctf pprof folded speedscope html"
 refused() {
   local expected=$1 text=$2 status=0
   shift 2
-  timeout 60 "$HEAPSONDE" "$@" >refused.out 2>refused.err </dev/null || status=$?
+  timeout "$DEADLINE" "$HEAPSONDE" "$@" >refused.out 2>refused.err </dev/null || status=$?
   ((status == expected)) || fail "$*: exit $status: $(<refused.err)" || return
   (($(wc -l <refused.err) == 1)) || fail "$*: $(<refused.err)" || return
   [[ $(<refused.err) == *"$text"* ]] || fail "$*: $(<refused.err)"
@@ -106,12 +106,27 @@ END
   done
 }
 
+@test "an export that is interrupted as soon as there is a file leaves none" {
+  local pid n
+  mkfifo slow
+  exec 9<>slow
+  # The moment is a short one: some of many tries hit it.
+  for ((n = 0; n < 60; n++)); do
+    setsid env --default-signal=INT "$HEAPSONDE" export slow -o x 9>&- &
+    pid=$!
+    until [[ -e x.$pid.new ]] || has_ended "$pid"; do :; done
+    kill -INT "$pid"
+    wait "$pid" || true
+    not compgen -G 'x*' || fail "left behind"
+  done
+}
+
 @test "a named pipe is read once, and from its beginning" {
   mkfifo pipe
   local format
   for format in $formats; do
     cat "$golden/lives.hsd" >pipe &
-    timeout 60 "$HEAPSONDE" export pipe --to "$format" >"pipe.$format"
+    timeout "$DEADLINE" "$HEAPSONDE" export pipe --to "$format" >"pipe.$format"
     wait $!
     "$HEAPSONDE" export "$golden/lives.hsd" --to "$format" >"file.$format"
     # These have the capture's name in them.
@@ -119,11 +134,11 @@ END
     cmp "pipe.$format" "file.$format"
   done
   cat "$golden/growing.hsd" >pipe &
-  timeout 60 "$HEAPSONDE" leaks pipe >leaks.out
+  timeout "$DEADLINE" "$HEAPSONDE" leaks pipe >leaks.out
   wait $!
   grep -q 'growth is not known: for that a capture is read twice' leaks.out
-  timeout 60 "$HEAPSONDE" leaks <(cat "$golden/growing.hsd") | cmp - leaks.out
-  timeout 60 "$HEAPSONDE" leaks - <"$golden/growing.hsd" | cmp - leaks.out
+  timeout "$DEADLINE" "$HEAPSONDE" leaks <(cat "$golden/growing.hsd") | cmp - leaks.out
+  timeout "$DEADLINE" "$HEAPSONDE" leaks - <"$golden/growing.hsd" | cmp - leaks.out
 }
 
 @test "what is no capture is called so, by every command" {
@@ -243,15 +258,18 @@ END
 
 @test "a recording sampled until it began to detach, and not for as long as that took" {
   start_target target busy
-  "$HEAPSONDE" record -q -p "$target_pid" -r 2^-8 --duration 300ms -o run.hsd
+  # All but what was under way has been allocated by then, and there is time after it.
+  sampled_until() {
+    "$HEAPSONDE" record -q -p "$target_pid" -r 2^-14 --duration "$1" --force -o run.hsd || return
+    "$HEAPSONDE" export run.hsd >run.jsonl || return
+    jq -es '(map(select(.type == "summary")) | first) as $s
+      | [.[] | select(.type == "alloc_minor" or .type == "alloc_major") | .time] as $times
+      | ($times | length > 100) and $s.sampled_until < $s.time
+        and ($times | map(select(. <= $s.sampled_until)) | length) * 2 > ($times | length)' run.jsonl
+  }
+  given_time sampled_until
   tell target stop
   ended_with 0 "$target_pid" target.err
-  "$HEAPSONDE" export run.hsd >run.jsonl
-  # All but what was under way has been allocated by then, and there is time after it.
-  jq -es '(map(select(.type == "summary")) | first) as $s
-    | [.[] | select(.type == "alloc_minor" or .type == "alloc_major") | .time] as $times
-    | ($times | length > 100) and $s.sampled_until < $s.time
-      and ($times | map(select(. <= $s.sampled_until)) | length) * 2 > ($times | length)' run.jsonl
   "$HEAPSONDE" report run.hsd --json >report.json
   jq -es '.[0].recording.seconds as $seconds
     | ([.[] | select(.type == "header") | .time] | first) as $begin

@@ -373,7 +373,8 @@ sampling_probes() {
     for i in 1 2 3 4 5; do
       order "$t" "thread $((i % 2)) 30000" || return
       tids+=("$answer")
-      [[ ! -e /proc/$answer ]] || return
+      # OCaml's thread has ended; the system's takes a moment more.
+      wait_until "the thread to go" test ! -e "/proc/${!pid}/task/$answer" || return
     done
     order "$t" major && order "$t" drop && order "$t" major && order "$t" major && end_profile "$r" || return
     cells_dead "$r" 5000 || return

@@ -42,7 +42,8 @@ changing() {
   local pid=t${name}_pid
   start_profile "$name" -p "${!pid}" -r "$1" || return
   local id=${name}_id n=$#
-  steady "t$name" 2000 0 1 2 || return
+  # So few that what a reader who is held up for seconds misses fits into the ring buffer.
+  steady "t$name" 200 0 1 2 || return
   shift
   sleep 0.2
   for rate; do
@@ -165,8 +166,9 @@ changing() {
     local pid=t${n}_pid i made=0 refused=0 status
     start_profile "run$n" -p "${!pid}" -r 2^-6 || return
     # Domain 2 is idle, but for the collections of the others.
-    steady "t$n" 2000 0 1 || return
-    for ((i = 0; i < 40; i++)); do
+    steady "t$n" 200 0 1 || return
+    # If the program stands still for a while more are refused: on until some are made again.
+    for ((i = 0; i < 40 || i < 4000 && made < 16; i++)); do
       status=0
       "$HEAPSONDE" rate "$n" "2^-$((5 + i * 7 % 9))" 2>rate.err || status=$?
       if ((status == 0)); then
@@ -183,7 +185,7 @@ changing() {
     ended_with 0 "${!pid}" "t$n.err" || return
     wait_until "the profile to finish" has_state "$n" finished || return
     end_profile "run$n" || return
-    ((made >= 16)) || fail "only $made of 40 changes were made" || return
+    ((made >= 16)) || fail "only $made of $i changes were made" || return
     "$LIB/counters" "run$n.tsv" "t$n.out" || return
     "$LIB/stats" -v spans=1 -v promoted=1 "run$n.tsv"
   }
@@ -201,7 +203,7 @@ changing() {
   # Nobody collects: no domain goes over to any of them. Sixteen in all may be there.
   for ((i = 2; i <= 20; i++)); do
     if ! "$HEAPSONDE" rate 1 "2^-$i" 2>rate.err; then
-      code=$(socat -t 60 STDIO "UNIX-CONNECT:$HEAPSONDE_SOCKET" <<<'{"op":"rate","profile":1,"rate":0.5}' | jq -r .code)
+      code=$(socat -t "$DEADLINE" STDIO "UNIX-CONNECT:$HEAPSONDE_SOCKET" <<<'{"op":"rate","profile":1,"rate":0.5}' | jq -r .code)
       break
     fi
   done

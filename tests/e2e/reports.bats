@@ -192,7 +192,7 @@ within() {
 # ---- leaks ------------------------------------------------------------------------
 
 @test "leaks finds the one site that leaks among ten that churn" {
-  capture run 1 leak 8000
+  capture run 1 leak 8000 --pace 100
   # Caches seem to grow a little when the middle falls between their old blocks and their
   # new ones; they are younger, and come later.
   told '.recording.major_cycles >= 40 and .rows[0].growing and .rows[0].live.words == 8000
@@ -202,7 +202,7 @@ within() {
 }
 
 @test "leaks finds it in samples too, among sites that churn much more" {
-  capture run 2^-5 leak 160000
+  capture run 2^-5 leak 160000 --pace 100
   told '.rows[0].frames[0].function == "Leak.leak" and .rows[0].growing' leaks run.raw
   # A person sees the stack below it.
   "$HEAPSONDE" leaks run.raw >people.txt

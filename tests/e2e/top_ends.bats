@@ -92,11 +92,13 @@ ONE=4242
   start_top run -p "$target_pid" -r 2^-11
   shows 'Busy.churn'
   press C-z
-  wait_until "the shell" screen_lacks 'Busy.churn'
-  [[ $(pane run alternate_on) == 0 ]]
+  full_screen() { [[ $(pane run alternate_on) == "$1" ]]; }
+  wait_until "the terminal to be the shell's" full_screen 0
+  shows '^\[1\].*Stopped'
+  not screen_has 'Busy.churn'
   press fg Enter
   shows 'Busy.churn'
-  [[ $(pane run alternate_on) == 1 ]]
+  wait_until "the full screen" full_screen 1
   # Stopped by somebody else: top can give nothing back, but the shell takes it.
   kill -STOP "$top_pid"
   shows '^\[1\].*Stopped'
@@ -184,11 +186,15 @@ ONE=4242
   start_target target busy --domains 2
   "$HEAPSONDE" top -p "$target_pid" -n 3 --delay 0.1 -r 2^-11 >three.out
   (($(grep -c '^---' three.out) == 3))
-  "$HEAPSONDE" top -p "$target_pid" --duration 0.5 --delay 0.1 -r 2^-11 --by stack --metric live --rows 1 >stack.out
-  cat stack.out
-  grep -q '^stacks, live; by LIVE' stack.out
-  tail -n 2 stack.out | grep -q 'Busy.churn  busy.ml:16 < Busy.work'
-  tail -n 1 stack.out | grep -Eq 'all [34]$'
+  # Two stacks in each of two domains.
+  stacks() {
+    "$HEAPSONDE" top -p "$target_pid" --duration "$1" --delay 0.1 -r 2^-11 --by stack --metric live --rows 1 \
+      >stack.out || return
+    tail -n 9 stack.out
+    grep -q '^stacks, live; by LIVE' stack.out &&
+      tail -n 2 stack.out | grep -q 'Busy.churn  busy.ml:16 < Busy.work' && tail -n 1 stack.out | grep -Eq 'all [34]$'
+  }
+  given_time stacks
   start_top dumb -p "$target_pid" -n 2 --delay 0.1 --plain
   left_well dumb 0
   environment='TERM=dumb' start_top dumber -p "$target_pid" -n 1 --delay 0.1
@@ -239,7 +245,8 @@ END
   shows 'Busy.churn +busy.ml:16'
   shows 'GC [0-9.]+k? minor/s'
   wait_until "50,000 samples" has_samples
-  within "$(shot | column SHARE Busy.churn)" 99.0 99.9
+  wait_until "a narrow interval" narrow_shot screen.txt
+  shares_are_right screen.txt
   status_of 1 '"\(.uid) \(.bound)"' | grep -qx "$ONE true"
   press +
   shows 'rate 2\^-10 '

@@ -125,3 +125,23 @@ within() {
 has_samples() {
   shot | grep -Eq 'samples ([5-9][0-9]\.[0-9]k|[0-9]{3}k|[0-9.]+M)'
 }
+
+# narrow_shot FILE: what is on the screen, if the window has some thousands of samples: the interval of
+# Busy.churn is ±3% or less. (The target may have been held up.)
+narrow_shot() {
+  shot >"$1"
+  grep -Eq '^ +[0-9.]+[kMG] +±[0-3]% .*Busy.churn' "$1"
+}
+
+# shares_are_right FILE: the shares of busy's two sites. A list has 3000 words, and every 40th brings an
+# array of 501: 99.58 %. An interval of ±p% is that of (196 / p)² samples or more; from these the share
+# is off by six of its standard deviations at most, and by what it is rounded to.
+shares_are_right() {
+  local p off low high
+  p=$(sed -n 's/^ *[0-9.]*[kMG] *±\([0-3]\)% .*Busy.churn.*/\1/p' "$1")
+  off=$(awk -v p="$p" 'BEGIN { print 0.05 + 600 * sqrt(0.9958 * 0.0042) / (196 / (p + 0.5)) }')
+  read -r low high < <(awk -v d="$off" 'BEGIN { print 99.58 - d, 99.58 + d }')
+  within "$(column SHARE Busy.churn <"$1")" "$low" "$high" || return
+  read -r low high < <(awk -v d="$off" 'BEGIN { print 0.42 - d, 0.42 + d }')
+  within "$(column SHARE Busy.chunks <"$1")" "$low" "$high"
+}

@@ -2,8 +2,10 @@
 (* Forks --children N times (3) in the middle of its work. The parent allocates WORDS
    words of pairs (2 fields, 3 words) at `parent_work`, in equal parts before and
    after each fork; each child allocates as many at `child_work`, counts what it
-   allocated, and ends by itself with status 7. With --hold it says "child PID" first,
-   and waits for a line on stdin. *)
+   allocated, and ends by itself with status 7.
+
+   --child-stops   each child stops itself (SIGSTOP) in the middle of its work
+   --hold          each child says "child PID" first, and waits for a line on stdin *)
 
 let[@inline never] parent_work i = (i, i + 1)
 let[@inline never] child_work i = (i, i + 1)
@@ -16,6 +18,8 @@ let child n =
   end;
   let sum = ref 0 in
   for i = 1 to n do
+    if i = n / 2 && Harness.flag "--child-stops" then
+      Unix.kill (Unix.getpid ()) Sys.sigstop;
     let a, b = Sys.opaque_identity (child_work i) in
     sum := !sum + b - a
   done;

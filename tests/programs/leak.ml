@@ -8,6 +8,8 @@
      table      records of 7 fields, made in the first round and kept for ever
 
    --double   churn3 makes twice as many
+   --pace MS  a rest of so many ms after each round: growth is told from what had survived half the
+              time before, which is to fall within the rounds though the program is held up
    --shrink   at the end what leaked is let go, and collected
 
    Lines on stdout besides those of harness.ml:
@@ -20,6 +22,7 @@
 type r = { a : int; b : int; c : int; d : int; e : int; f : int; g : int }
 
 let rounds = 40
+let pace = Harness.int_option "--pace" 0
 let block_words = 8
 let nothing = Obj.repr 0
 
@@ -63,7 +66,8 @@ let round r =
     for i = 0 to n_round - 1 do
       tables.(i) <- Obj.repr (table i)
     done;
-  Gc.full_major ()
+  Gc.full_major ();
+  if pace > 0 then Unix.sleepf (float_of_int pace /. 1000.)
 
 let shrunk = ref 0
 

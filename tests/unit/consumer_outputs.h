@@ -21,7 +21,7 @@
 #define QUEUE CONSUMER_QUEUE_MIN_BYTES
 
 /* How long to wait for what must come, in ms: only a failed test waits so long. */
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 
 /* ---- waiting ---- */
 

@@ -252,7 +252,7 @@ static inline void fake__begin(struct fake_daemon *d)
 	assert_int_equal(chmod(d->folder, 0755), 0);
 	snprintf(d->path, sizeof(d->path), "%s/run/control.sock", d->folder);
 	fake__run(d);
-	for (int i = 0; i < 500 && fd < 0; i++) {
+	for (int i = 0; i < 6000 && fd < 0; i++) {
 		usleep(10000);
 		fd = fake__connect(d);
 	}
@@ -295,16 +295,12 @@ static inline int fake__n_open(pid_t pid)
 	return n;
 }
 
-/* The same when those of clients that have gone are closed. */
-static inline int fake__n_open_settled(pid_t pid)
+/* No more are open when those of clients that have gone are closed. */
+static inline void fake__expect_open_at_most(pid_t pid, int n)
 {
-	int n, before = -1;
-
-	while ((n = fake__n_open(pid)) != before) {
-		before = n;
-		usleep(100000);
-	}
-	return n;
+	for (int i = 0; i < 6000 && fake__n_open(pid) > n; i++)
+		usleep(10000);
+	assert_true(fake__n_open(pid) <= n);
 }
 
 /* ---- clients ---- */

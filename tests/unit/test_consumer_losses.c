@@ -5,6 +5,8 @@
  */
 #include "tests/unit/consumer_tally.h"
 
+#include <sys/ioctl.h>
+
 static void leaves_out_and_counts(void **state)
 {
 	struct text t = { NULL };
@@ -168,16 +170,18 @@ static void gives_up_the_least_first(void **state)
 	expect_no_threads();
 }
 
-/* Wait until the pipe takes no more, and the thread has said so. */
-static void expect_full(int fd)
+/* Wait until the pipe takes no more, and the thread has said what it has written. */
+static void expect_full(const struct sink *s, int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	int in_pipe = -1;
 
-	for (int ms = 0; poll(&p, 1, 0) > 0; ms++) {
+	for (int ms = 0; poll(&p, 1, 0) > 0 || ioctl(fd, FIONREAD, &in_pipe) ||
+			 consumer__written(s) != (uint64_t)in_pipe;
+	     ms++) {
 		assert_true(ms < PATIENCE_MS);
 		sleep_ms(1);
 	}
-	sleep_ms(50);
 }
 
 /* Rates that found no room at all come late, but before they are needed. */
@@ -194,7 +198,7 @@ static void tells_rates_late(void **state)
 	s = new_consumer(dup(fds[1]), SINK_JSONL);
 	fill_with_allocs(s);
 	fill_with_deallocs(s);
-	expect_full(fds[1]);
+	expect_full(s, fds[1]);
 	close(fds[1]);
 	fill_with_json(s);
 	send_rate(s, 1, 5);

@@ -55,10 +55,10 @@ static const char *listed(const struct fake_daemon *d, int profile, const char *
 	return text;
 }
 
-/* Wait up to 5 s for it. */
+/* Wait up to a minute for it. */
 static void wait_for_state(const struct fake_daemon *d, int profile, const char *state)
 {
-	for (int i = 0; i < 500 && strcmp(listed(d, profile, "state"), state); i++)
+	for (int i = 0; i < 6000 && strcmp(listed(d, profile, "state"), state); i++)
 		usleep(10000);
 	assert_string_equal(listed(d, profile, "state"), state);
 }
@@ -70,7 +70,7 @@ static void wait_for_workers(const struct fake_daemon *d, int n)
 	int found = -1;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", d->pid, d->pid);
-	for (int i = 0; i < 500 && found != n; i++) {
+	for (int i = 0; i < 6000 && found != n; i++) {
 		FILE *f = fopen(path, "r");
 
 		found = 0;
@@ -306,8 +306,12 @@ static void answers_nonsense(void **state)
 static void leaks_nothing(void **state)
 {
 	const struct fake_daemon *d = *state;
-	int n = fake__n_open_settled(d->pid), null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int n, null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
+	/* Once before, so that whatever is opened but once is; its connection may still be among
+	 * them. */
+	json_decref(fake__ask_with(d, ALICE, "{\"op\":\"status\"}", null));
+	n = fake__n_open(d->pid);
 	for (int i = 0; i < 300; i++) {
 		int fd = fake__connect_as(d, ALICE);
 
@@ -328,7 +332,7 @@ static void leaks_nothing(void **state)
 				 i % 2 ? 0 : -ECONNRESET);
 	}
 	wait_for_workers(d, 0);
-	assert_int_equal(fake__n_open_settled(d->pid), n);
+	fake__expect_open_at_most(d->pid, n);
 	close(null);
 }
 
@@ -365,7 +369,7 @@ static void lets_one_listen(void **state)
 	waitpid(d->pid, NULL, 0);
 	assert_true(fake__connect(d) < 0);
 	fake__run(d);
-	for (int i = 0, fd = -1; i < 500 && fd < 0; i++) {
+	for (int i = 0, fd = -1; i < 6000 && fd < 0; i++) {
 		usleep(10000);
 		fd = fake__connect(d);
 		if (fd >= 0)
@@ -382,7 +386,8 @@ static void kills_workers_in_the_end(void **state)
 
 	assert_int_equal(fake__code(d, ALICE, STAY, profile), 0);
 	fake__end(d);
-	assert_in_range(time(NULL) - begin, 4, 8);
+	/* They had their time; that they would have stayed for ever shows that they were killed. */
+	assert_true(time(NULL) - begin >= 4);
 	fake__begin(d);
 }
 

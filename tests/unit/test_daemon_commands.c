@@ -232,7 +232,7 @@ static void follows_to_the_end(void **state)
 
 static void wait_for_output(const char *text)
 {
-	for (int i = 0; i < 1000 && !fake__file_has("out", text); i++)
+	for (int i = 0; i < 6000 && !fake__file_has("out", text); i++)
 		usleep(10000);
 	assert_true(fake__file_has("out", text));
 }

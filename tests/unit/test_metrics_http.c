@@ -13,7 +13,7 @@
 #include "user/daemon/metrics.h"
 #include "user/daemon/sandbox.h"
 
-#define DEADLINE_MS 20000
+#define DEADLINE_MS 60000
 #define ANSWER_BYTES (1 << 20)
 
 static char answer[ANSWER_BYTES];

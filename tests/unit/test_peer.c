@@ -217,7 +217,7 @@ static void wait_for_exec(pid_t pid)
 	bool done = false;
 	char *command;
 
-	for (int i = 0; i < 500 && !done; i++) {
+	for (int i = 0; i < 6000 && !done; i++) {
 		usleep(10000);
 		assert_int_equal(proc__command(pid, &command), 0);
 		done = strcmp(command, "second") == 0;
@@ -264,7 +264,7 @@ static void becomes_root(bool is_shared)
 	wait_for_exec(r.pid);
 	anew = open_ok(r.pid);
 	/* It is there to be read, by those who may, and once it has been written. */
-	for (int i = 0; i < 500 && strcmp(text, "a.ml") != 0; i++) {
+	for (int i = 0; i < 6000 && strcmp(text, "a.ml") != 0; i++) {
 		usleep(10000);
 		target__read(anew, LAST_WRITTEN, text, sizeof(text) - 1);
 	}

@@ -201,7 +201,7 @@ static void exec_after_signal(const char *text)
 	t = open_ok(r.pid, TARGET_PROBED);
 	assert_true(target__same_exe(t));
 	kill(r.pid, SIGUSR1);
-	for (int i = 0; i < 500 && target__same_exe(t); i++)
+	for (int i = 0; i < 6000 && target__same_exe(t); i++)
 		usleep(10000);
 	assert_false(target__same_exe(t));
 	assert_true(target__has_execed(t));
@@ -264,6 +264,7 @@ static void refuses_what_is_no_process(void **state)
 {
 	struct running r;
 	struct target *t;
+	siginfo_t ended;
 	pid_t pid;
 
 	(void)state;
@@ -274,7 +275,7 @@ static void refuses_what_is_no_process(void **state)
 	pid = fork();
 	if (!pid)
 		_exit(0);
-	usleep(50000);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT), 0);
 	expect_error(pid, -ESRCH, "has ended");
 	waitpid(pid, NULL, 0);
 	expect_error(pid, -ESRCH, "no process");

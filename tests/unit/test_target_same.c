@@ -54,7 +54,7 @@ static void wait_for_exec(pid_t pid)
 	char *command;
 	bool done = false;
 
-	for (int i = 0; i < 500 && !done; i++) {
+	for (int i = 0; i < 6000 && !done; i++) {
 		usleep(10000);
 		assert_int_equal(proc__command(pid, &command), 0);
 		done = strcmp(command, "second") == 0;
@@ -114,7 +114,7 @@ static void keeps_to_its_memory(void **state)
 		}
 		anew = open_ok(r.pid);
 		assert_true(target__same_memory(anew));
-		for (int i = 0; i < 500 && number != 2; i++) { /* until main has run */
+		for (int i = 0; i < 6000 && number != 2; i++) { /* until main has run */
 			usleep(10000);
 			assert_int_equal(target__read(anew, number_at, &number, sizeof(number)), 0);
 		}
@@ -223,7 +223,7 @@ static void keeps_the_executable(void **state)
 	r = run("exec");
 	t = open_ok(r.pid);
 	kill(r.pid, SIGUSR1);
-	for (int i = 0; i < 500 && !target__has_execed(t); i++)
+	for (int i = 0; i < 6000 && !target__has_execed(t); i++)
 		usleep(10000);
 	assert_true(target__has_execed(t));
 	assert_int_equal(unlink(program__path("exec")), 0);

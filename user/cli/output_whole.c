@@ -44,6 +44,22 @@ static void guard(const char *path)
 	set_handlers(on_signal);
 }
 
+/*
+ * Until the handlers stand, nothing may interrupt: what has been made by then would stay. Not where
+ * to open may last, as it may on a named pipe. *old is what was blocked before.
+ */
+static void hold_signals(const char *path, sigset_t *old)
+{
+	struct stat st;
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; path && i < N_SIGNALS; i++)
+		if (stat(path, &st) || S_ISREG(st.st_mode))
+			sigaddset(&set, signals[i]);
+	sigprocmask(SIG_BLOCK, &set, old);
+}
+
 static void unguard(void)
 {
 	if (unfinished[0])
@@ -64,6 +80,7 @@ static bool is_same_file(const char *path, const char *other)
 int output_whole__open(struct output_whole *o, const char *path, bool force, const char *input,
 		       struct hs_error *err)
 {
+	sigset_t old;
 	int ret;
 
 	*o = (struct output_whole){ .file.fd = -1 };
@@ -72,10 +89,13 @@ int output_whole__open(struct output_whole *o, const char *path, bool force, con
 				     "%s is the capture itself, which would be lost: give another "
 				     "name after -o",
 				     path);
+	hold_signals(path, &old);
 	ret = output_file__open(&o->file, path, OUTPUT_WHOLE | (force ? OUTPUT_FORCE : 0), err);
+	if (!ret)
+		guard(o->file.temporary);
+	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (ret)
 		return ret;
-	guard(o->file.temporary);
 	o->stream = output_file__take_stream(&o->file, err);
 	return o->stream ? 0 : -ENOMEM;
 }
