@@ -76,7 +76,7 @@ static __always_inline void batch_record(const struct batch *b, const struct son
 	h->time_ns = batch_time(b, s);
 	h->profile = profile.number;
 	h->domain = b->unique_id;
-	h->tgid = current_tgid();
+	h->tgid = cfg_tgid;
 	h->tid = b->tid;
 }
 

@@ -30,15 +30,10 @@ static __always_inline bool user_is_right(void)
 	       (__u32)bpf_get_current_uid_gid() == profile.uid;
 }
 
-static __always_inline __u32 current_tgid(void)
-{
-	return bpf_get_current_pid_tgid() >> 32;
-}
-
 /* The entry of a domain, or NULL: it is not known yet. */
 static __always_inline struct hs_domain *domain_find(__u32 unique_id)
 {
-	struct hs_domain_key key = { .tgid = current_tgid(), .unique_id = unique_id };
+	struct hs_domain_key key = { .tgid = cfg_tgid, .unique_id = unique_id };
 
 	return bpf_map_lookup_elem(&domains, &key);
 }
@@ -50,7 +45,7 @@ static __always_inline struct hs_domain *domain_find(__u32 unique_id)
  */
 static __always_inline struct hs_domain *domain_new(const struct sonde_gc *gc)
 {
-	struct hs_domain_key key = { .tgid = current_tgid(), .unique_id = gc->unique_id };
+	struct hs_domain_key key = { .tgid = cfg_tgid, .unique_id = gc->unique_id };
 	struct hs_domain *d, *parent;
 
 	bpf_map_update_elem(&domains, &key, (void *)&new_domain, BPF_NOEXIST);
@@ -89,15 +84,13 @@ static __always_inline void domain_lost(struct hs_domain *d, enum hs_loss cause,
 static __always_inline void record_begin(struct hs_record *h, enum hs_record_type type,
 					 __u32 size_bytes, __u32 domain)
 {
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-
 	h->type = type;
 	h->size_bytes = size_bytes;
 	h->time_ns = bpf_ktime_get_ns();
 	h->profile = profile.number;
 	h->domain = domain;
-	h->tgid = pid_tgid >> 32;
-	h->tid = (__u32)pid_tgid;
+	h->tgid = cfg_tgid;
+	h->tid = (__u32)bpf_get_current_pid_tgid();
 }
 
 /* Send a record about the domain itself. 0, or -1: the ring buffer is full. */

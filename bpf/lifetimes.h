@@ -116,7 +116,7 @@ static __always_inline int block_track(struct hs_domain *d, __u64 addr, __u64 id
 struct walk {
 	struct hs_domain *d;
 	__u64 time_ns;
-	__u64 pid_tgid;
+	__u32 tid;
 	__u32 unique_id;
 	__u32 colour;     /* header bits that mean "dead" or "moved" in this walk */
 	__u32 free_first; /* chain of entries to be given back at the end */
@@ -150,8 +150,8 @@ static __always_inline int block_tell(struct walk *w, const struct hs_block *b,
 	rec->h.time_ns = time_ns;
 	rec->h.profile = profile.number;
 	rec->h.domain = w->unique_id;
-	rec->h.tgid = w->pid_tgid >> 32;
-	rec->h.tid = (__u32)w->pid_tgid;
+	rec->h.tgid = cfg_tgid;
+	rec->h.tid = w->tid;
 	rec->id = b->id;
 	rec->heap = b->flags & HS_BLOCK_MAJOR ? HS_HEAP_MAJOR : HS_HEAP_MINOR;
 	rec->reserved = 0;
@@ -323,7 +323,7 @@ static __always_inline void walk_begin(struct walk *w, struct hs_domain *d,
 {
 	w->d = d;
 	w->time_ns = bpf_ktime_get_ns();
-	w->pid_tgid = bpf_get_current_pid_tgid();
+	w->tid = (__u32)bpf_get_current_pid_tgid();
 	w->unique_id = gc->unique_id;
 	w->colour = 0;
 	w->free_first = 0;

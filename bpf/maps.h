@@ -42,6 +42,13 @@ const volatile bool cfg_never = false;
 			bpf_tail_call(ctx, NULL, 0);                                               \
 	} while (0)
 
+/*
+ * The process, by the PID that user space knows it by. The kernel runs the programs for
+ * no other one; and bpf_get_current_pid_tgid, which counts in the initial PID namespace,
+ * would give another number where heapsonde itself runs in a container.
+ */
+const volatile __u32 cfg_tgid = 0;
+
 /* Entries of `blocks`, entry 0 included, which is never used. */
 const volatile __u32 cfg_max_blocks = 2;
 

@@ -37,8 +37,8 @@ struct hs_record {
 	__u64 time_ns;    /* CLOCK_MONOTONIC */
 	__u32 profile;
 	__u32 domain; /* unique id of the domain that owns the block */
-	__u32 tgid;
-	__u32 tid;
+	__u32 tgid;   /* of the process, as heapsonde numbers it in its PID namespace */
+	__u32 tid;    /* of the thread, in the initial PID namespace */
 };
 
 enum hs_heap { HS_HEAP_MINOR = 0, HS_HEAP_MAJOR = 1 };

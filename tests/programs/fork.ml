@@ -4,12 +4,18 @@
    after each fork; each child allocates as many at `child_work`, counts what it
    allocated, and ends by itself with status 7.
 
-   --child-stops   each child stops itself (SIGSTOP) in the middle of its work *)
+   --child-stops   each child stops itself (SIGSTOP) in the middle of its work
+   --hold          each child says "child PID" first, and waits for a line on stdin *)
 
 let[@inline never] parent_work i = (i, i + 1)
 let[@inline never] child_work i = (i, i + 1)
 
 let child n =
+  if Harness.flag "--hold" then begin
+    Printf.printf "child %d\n%!" (Unix.getpid ());
+    Harness.wait_for_line ();
+    Gc.minor ()
+  end;
   let sum = ref 0 in
   for i = 1 to n do
     if i = n / 2 && Harness.flag "--child-stops" then

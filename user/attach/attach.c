@@ -22,6 +22,7 @@
 
 #include "bpf/tables.h"
 #include "user/attach/notes.h"
+#include "user/attach/registry.h"
 
 #define RING_BYTES_COUNTERS (1u << 18)
 
@@ -118,6 +119,7 @@ static void skeleton__configure(struct attachment *a, const struct attach_option
 		max_blocks = 2;
 	if (o->counters_only)
 		ring_bytes = RING_BYTES_COUNTERS;
+	s->rodata->cfg_tgid = (uint32_t)a->target->pid;
 	s->rodata->cfg_max_blocks = max_blocks;
 	s->rodata->cfg_sleepable = kernel->sleepable_uprobe;
 	bpf_map__set_max_entries(s->maps.blocks, max_blocks);
@@ -168,6 +170,7 @@ static int attach(struct attachment *a, struct bpf_link **to, struct bpf_program
 	unsigned long offset = site->offset + (a->skip_nop ? 1 : 0);
 	unsigned long sem = site->sem_offset;
 	struct bpf_link *link;
+	int ret;
 
 	if (*to)
 		return 0;
@@ -184,13 +187,16 @@ static int attach(struct attachment *a, struct bpf_link **to, struct bpf_program
 						       offset, &single);
 	}
 	if (!link) {
-		int ret = -errno;
-
+		ret = -errno;
 		return hs_error__set(err, ret, "cannot attach %s to PID %d: %s",
 				     bpf_program__name(prog), a->target->pid, strerror(-ret));
 	}
-	*to = link;
-	return 0;
+	ret = registry__check_counted(a->target, site, err);
+	if (ret)
+		bpf_link__destroy(link);
+	else
+		*to = link;
+	return ret;
 }
 
 /* The stack class that holds that many frames. */

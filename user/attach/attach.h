@@ -63,7 +63,8 @@ struct attachment;
 /*
  * Load the programs and attach them to t (borrowed; must outlive *out). On
  * failure nothing is left attached. Errors: those of libbpf, with a text that
- * says what to do.
+ * says what to do; -EOPNOTSUPP the process runs another file than its path leads to
+ * (registry__check_counted).
  */
 int attachment__new(struct attachment **out, const struct target *t,
 		    const struct attach_options *options, const struct kernel_features *kernel,

@@ -154,7 +154,7 @@ static int add_registry(struct reader *r, uint64_t vaddr)
 
 static int add_probe(struct reader *r, const char *name, uint64_t pc, uint64_t sem)
 {
-	struct probe_site *site, found;
+	struct probe_site *site, found = { .sem_vaddr = sem };
 
 	if (!strcmp(name, "registry"))
 		return add_registry(r, sem);

@@ -85,6 +85,26 @@ static int read_caps(const char *status, const char *key, uint64_t *caps)
 	return text && sscanf(text, "%" SCNx64, caps) == 1 ? 0 : -EIO;
 }
 
+/* "NSpid: 812 7 1": the PID in each namespace, from that of /proc to its own. */
+static int read_inner_pid(const char *status, pid_t *pid)
+{
+	const char *text = field(status, "NSpid");
+	int n = 0;
+	char *end;
+
+	*pid = 0;
+	for (; text; text = end) {
+		long number = strtol(text, &end, 10);
+
+		/* strtol would skip the end of the line. */
+		if (end == text || memchr(text, '\n', (size_t)(end - text)))
+			break;
+		*pid = (pid_t)number;
+		n++;
+	}
+	return n;
+}
+
 static int parse_status(const char *text, struct proc_status *out)
 {
 	const char *state = field(text, "State"), *tgid = field(text, "Tgid");
@@ -95,6 +115,7 @@ static int parse_status(const char *text, struct proc_status *out)
 	    read_caps(text, "CapPrm", &permitted) || read_caps(text, "CapEff", &effective))
 		return -EIO;
 	out->tgid = (pid_t)strtol(tgid, NULL, 10);
+	out->pid_levels = read_inner_pid(text, &out->inner_pid);
 	out->uid = out->uids[1];
 	out->capabilities = permitted | effective;
 	out->has_memory = field(text, "VmSize") != NULL;
@@ -113,6 +134,31 @@ int proc__read_status(int proc_fd, struct proc_status *out)
 	ret = n < 0 ? (int)n : parse_status(text, out);
 	free(text);
 	return ret;
+}
+
+int proc__check_mounted(struct hs_error *err)
+{
+	char *text = malloc(MAX_STATUS_BYTES);
+	pid_t pid;
+	ssize_t n;
+	int levels = -1;
+
+	if (!text)
+		return hs_error__set(err, -ENOMEM, "out of memory");
+	n = read_file(AT_FDCWD, "/proc/self/status", text, MAX_STATUS_BYTES);
+	if (n >= 0)
+		levels = read_inner_pid(text, &pid);
+	free(text);
+	if (levels < 0)
+		return hs_error__set(err, -ENODEV,
+				     "/proc is not there, or not that of this PID namespace: run "
+				     "`mount -t proc proc /proc`");
+	/* More than one: it is of an outer namespace. None: this kernel has no namespaces. */
+	if (levels > 1)
+		return hs_error__set(err, -ENODEV,
+				     "/proc is that of another PID namespace than heapsonde's: "
+				     "run `mount -t proc proc /proc` (unshare --mount-proc)");
+	return 0;
 }
 
 /* Length of the UTF-8 character at s, or 0 if it is none, or a control character. */

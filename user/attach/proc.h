@@ -18,8 +18,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "user/common/error.h"
+
 struct proc_status {
 	pid_t tgid;            /* the process that pid is a thread of; pid itself if a process */
+	pid_t inner_pid;       /* its PID in its own PID namespace; 0: the kernel does not say */
+	int pid_levels;        /* PID namespaces from that of /proc to its own; 0: as above */
 	char state;            /* 'R', 'S', …; 'Z' and 'X' have ended */
 	uid_t uid;             /* effective */
 	uid_t uids[4];         /* real, effective, saved, of the file system */
@@ -27,6 +31,13 @@ struct proc_status {
 	uint64_t capabilities; /* permitted or effective, bit by number */
 	bool has_memory;       /* kernel threads have none */
 };
+
+/*
+ * Does /proc show the PID namespace that this process is in? If not, a PID means one
+ * process there and another one to the kernel. 0, or -ENODEV, and a text that says what
+ * to do; also if it is not mounted.
+ */
+int proc__check_mounted(struct hs_error *err);
 
 /*
  * Open /proc/PID (O_PATH, close-on-exec). Returns a descriptor owned by the caller,

@@ -98,6 +98,20 @@ int registry__read(struct target *t, const struct sonde_registry *in_file, struc
 	return check_registry(t, err);
 }
 
+int registry__check_counted(const struct target *t, const struct probe_site *site,
+			    struct hs_error *err)
+{
+	uint16_t count;
+
+	if (target__read(t, t->load_bias + site->sem_vaddr, &count, sizeof(count)) || count)
+		return 0;
+	return hs_error__set(err, -EOPNOTSUPP,
+			     "cannot reach the probes of process %d: its executable has been "
+			     "changed since it was started, and overlayfs keeps the new one apart: "
+			     "restart the program",
+			     (int)t->pid);
+}
+
 int target__domains(const struct target *t, struct sonde_domain_info **out)
 {
 	struct sonde_domain_info *live = NULL;

@@ -22,4 +22,15 @@
  */
 int registry__read(struct target *t, const struct sonde_registry *in_file, struct hs_error *err);
 
+/*
+ * Has the kernel counted at the semaphore of a probe that has been attached? It puts
+ * probes into a file, and says nothing if the process runs another one: on overlayfs a
+ * change to the file, of its mode even, makes a copy in the upper layer, to which all
+ * paths lead from then on, those in /proc/PID too. What runs already stays with the old
+ * one. 0, also where the count cannot be read: the process has ended, which others
+ * notice, or its memory is forbidden. -EOPNOTSUPP: it has not.
+ */
+int registry__check_counted(const struct target *t, const struct probe_site *site,
+			    struct hs_error *err);
+
 #endif /* HEAPSONDE_REGISTRY_H */

@@ -93,6 +93,7 @@ static int open_process(struct target *t, struct proc_status *status, struct hs_
 	if (ret)
 		return no_process(t->pid, err);
 	t->uid = status->uid;
+	t->inner_pid = status->inner_pid;
 	if (status->state == 'Z' || status->state == 'X')
 		return hs_error__set(err, -ESRCH, "process %d has ended (it is a zombie)",
 				     (int)t->pid);
@@ -178,8 +179,10 @@ static int look_into_exe(struct target *t, struct exe_cache *cache, struct hs_er
 static int fill_in(struct target *t, struct exe_cache *cache, struct hs_error *err)
 {
 	struct proc_status status;
-	int ret = open_process(t, &status, err);
+	int ret = cache ? 0 : proc__check_mounted(err);
 
+	if (!ret)
+		ret = open_process(t, &status, err);
 	if (ret)
 		return ret;
 	ret = proc__read_command(t->proc_fd, &t->command);

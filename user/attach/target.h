@@ -33,6 +33,7 @@
 struct probe_site {
 	uint64_t offset;     /* of the nop */
 	uint64_t sem_offset; /* of the 16-bit semaphore */
+	uint64_t sem_vaddr;  /* the same as a link-time address */
 };
 
 /* All the probes that a heapsonde runtime has. */
@@ -53,12 +54,13 @@ enum target_kind {
 
 struct target {
 	pid_t pid;
-	int pidfd;   /* readable when the process has ended */
-	int proc_fd; /* /proc/PID, O_PATH: the process, whatever it runs by now */
-	int exe_fd;  /* the executable, open for reading; -1: a kernel thread */
-	int mem_fd;  /* its memory, if TARGET_PROBED; -1: may not be read */
-	int maps_fd; /* /proc/PID/maps of the same address space; -1 as mem_fd. Use pread. */
-	uid_t uid;   /* effective */
+	int pidfd;       /* readable when the process has ended */
+	int proc_fd;     /* /proc/PID, O_PATH: the process, whatever it runs by now */
+	int exe_fd;      /* the executable, open for reading; -1: a kernel thread */
+	int mem_fd;      /* its memory, if TARGET_PROBED; -1: may not be read */
+	int maps_fd;     /* /proc/PID/maps of the same address space; -1 as mem_fd. Use pread. */
+	uid_t uid;       /* effective */
+	pid_t inner_pid; /* its PID in its own PID namespace, mostly the same; 0: unknown */
 	enum target_kind kind;
 	char *command;     /* command line, spaces between arguments */
 	char *exe;         /* what /proc/PID/exe points to, for people */
@@ -77,7 +79,7 @@ struct target {
  * checked (ABI version, sizes, all probes there).
  * Errors: -ESRCH no such process (also: a thread's id, a zombie), -EACCES/-EPERM
  * not readable, -EPROTO probes damaged or of another ABI version, -ENOEXEC
- * executable unreadable, -ENOMEM.
+ * executable unreadable, -ENODEV /proc is not usable, -ENOMEM.
  *
  * Before the program's first instruction (record -- CMD) the registry is what the
  * file says: its `domains` may still be unrelocated, which target__domains knows.
@@ -88,7 +90,8 @@ struct exe_cache;
 
 /*
  * As target__open, but each executable file is looked into only once per cache
- * (user/attach/exe.h; NULL: no cache). For looking at many processes.
+ * (user/attach/exe.h; NULL: no cache). For looking at many processes. With a cache /proc
+ * is not checked each time: call proc__check_mounted before.
  */
 int target__open_cached(struct target **out, pid_t pid, struct exe_cache *cache,
 			struct hs_error *err);

@@ -25,6 +25,7 @@
 
 struct row {
 	pid_t pid;
+	pid_t inner_pid; /* in its own PID namespace; 0: the same, or unknown */
 	uid_t uid;
 	char user[33];
 	const char *kind;  /* as in the JSON output */
@@ -74,6 +75,11 @@ static void set_user(struct row *r, uid_t uid)
 	cli__format_user(uid, r->user, sizeof(r->user));
 }
 
+static void set_inner_pid(struct row *r, pid_t inner_pid)
+{
+	r->inner_pid = inner_pid != r->pid ? inner_pid : 0;
+}
+
 static int add_target(struct listing *l, struct target *t)
 {
 	struct sonde_domain_info *domains;
@@ -82,6 +88,7 @@ static int add_target(struct listing *l, struct target *t)
 	if (!r)
 		return -ENOMEM;
 	set_user(r, t->uid);
+	set_inner_pid(r, t->inner_pid);
 	r->command = t->command;
 	r->exe = t->exe;
 	t->command = t->exe = NULL; /* the row's now */
@@ -126,6 +133,7 @@ static int add_damaged(struct listing *l, pid_t pid, const struct hs_error *why)
 		return -ENOMEM;
 	}
 	set_user(r, status.uid);
+	set_inner_pid(r, status.inner_pid);
 	r->kind = "damaged";
 	r->lacks = lacks_usable;
 	r->command = command;
@@ -175,6 +183,9 @@ static int collect(struct listing *l, struct hs_error *err)
 	DIR *dir;
 	int ret;
 
+	ret = proc__check_mounted(err);
+	if (ret)
+		return ret;
 	dir = opendir("/proc");
 	if (!dir)
 		return hs_error__set(err, -errno, "cannot read /proc: %s", strerror(errno));
@@ -204,32 +215,36 @@ static void free_listing(struct listing *l)
 /* ---- printing ----------------------------------------------------------------- */
 
 /* A line of a table. A column that is empty in every line is left out. */
-#define COLUMNS 4
+#define COLUMNS 5
 struct line {
 	char cell[COLUMNS][48];
 	const char *command;
 };
 
-static const char heading_ok[COLUMNS][8] = { "PID", "USER", "DOMAINS", "OCAML" };
-static const char heading_lacking[COLUMNS][8] = { "PID", "USER", "", "LACKS" };
+static const char heading_ok[COLUMNS][8] = { "PID", "NSPID", "USER", "DOMAINS", "OCAML" };
+static const char heading_lacking[COLUMNS][8] = { "PID", "NSPID", "USER", "", "LACKS" };
+static const bool is_number[COLUMNS] = { true, true, false, true, false };
 
-/* Row r, or with r NULL the heading. */
-static struct line make_line(const struct row *r, bool lacking)
+/* Row r, or with r NULL the heading. inner: some row of the table has an inner PID. */
+static struct line make_line(const struct row *r, bool lacking, bool inner)
 {
 	struct line line = { .command = r ? r->command : "COMMAND" };
 
 	if (!r) {
 		for (size_t c = 0; c < COLUMNS; c++)
-			snprintf(line.cell[c], sizeof(line.cell[c]), "%s",
-				 (lacking ? heading_lacking : heading_ok)[c]);
+			if (c != 1 || inner)
+				snprintf(line.cell[c], sizeof(line.cell[c]), "%s",
+					 (lacking ? heading_lacking : heading_ok)[c]);
 		return line;
 	}
 	snprintf(line.cell[0], sizeof(line.cell[0]), "%d", (int)r->pid);
-	snprintf(line.cell[1], sizeof(line.cell[1]), "%s", r->user);
+	if (r->inner_pid)
+		snprintf(line.cell[1], sizeof(line.cell[1]), "%d", (int)r->inner_pid);
+	snprintf(line.cell[2], sizeof(line.cell[2]), "%s", r->user);
 	if (!lacking)
-		snprintf(line.cell[2], sizeof(line.cell[2]), r->domains < 0 ? "-" : "%d",
+		snprintf(line.cell[3], sizeof(line.cell[3]), r->domains < 0 ? "-" : "%d",
 			 r->domains);
-	snprintf(line.cell[3], sizeof(line.cell[3]), "%s", lacking ? r->lacks : r->ocaml);
+	snprintf(line.cell[4], sizeof(line.cell[4]), "%s", lacking ? r->lacks : r->ocaml);
 	return line;
 }
 
@@ -240,8 +255,7 @@ static void print_line(const struct line *line, const size_t *width)
 	for (size_t c = 0; c < COLUMNS; c++) {
 		if (!width[c])
 			continue;
-		/* Numbers to the right: the PID, the domains. */
-		printf(c % 2 ? "%-*s  " : "%*s  ", (int)width[c], line->cell[c]);
+		printf(is_number[c] ? "%*s  " : "%-*s  ", (int)width[c], line->cell[c]);
 		used += (int)width[c] + 2;
 	}
 	cli__print_last_column(line->command, used);
@@ -251,7 +265,10 @@ static void print_line(const struct line *line, const size_t *width)
 static size_t print_table(const struct listing *l, bool lacking)
 {
 	size_t width[COLUMNS] = { 0 }, rows = 0;
+	bool inner = false;
 
+	for (size_t i = 0; i < l->len; i++)
+		inner |= (l->rows[i].lacks != NULL) == lacking && l->rows[i].inner_pid;
 	/* Twice over the same lines, the heading first: to measure and to print. */
 	for (int print = 0; print <= 1; print++) {
 		for (size_t i = 0; i <= l->len; i++) {
@@ -260,7 +277,7 @@ static size_t print_table(const struct listing *l, bool lacking)
 
 			if (r && (r->lacks != NULL) != lacking)
 				continue;
-			line = make_line(r, lacking);
+			line = make_line(r, lacking, inner);
 			if (print && rows)
 				print_line(&line, width);
 			if (print)
@@ -303,6 +320,8 @@ static int print_json(const struct row *r)
 			      r->lacks == NULL, "command", r->command, "exe", r->exe);
 	int ret = o ? 0 : -ENOMEM;
 
+	if (!ret && r->inner_pid)
+		ret = json_object_set_new(o, "ns_pid", json_integer(r->inner_pid));
 	if (!ret && r->domains >= 0)
 		ret = json_object_set_new(o, "domains", json_integer(r->domains));
 	if (!ret && r->ocaml[0])

@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "user/attach/proc.h"
 #include "user/common/say.h"
 
 const char *client__path(const char *option)
@@ -65,12 +66,35 @@ int client__connect(struct client *c, const char *option, struct hs_error *err)
 	return 0;
 }
 
+/*
+ * Do PIDs mean the same to the daemon? Its own is 0 for us where it is outside of our PID
+ * namespace. Where it is deeper /proc tells; if it does not, we let the daemon decide.
+ */
+static int check_namespace(const struct client *c, struct hs_error *err)
+{
+	struct proc_status status = { 0 };
+	struct ucred daemon;
+	socklen_t len = sizeof(daemon);
+
+	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &daemon, &len))
+		return 0;
+	if (daemon.pid > 0 && (proc__check_mounted(err) || proc__status(daemon.pid, &status) ||
+			       status.pid_levels <= 1))
+		return 0;
+	return hs_error__set(err, -EXDEV,
+			     "the daemon on %s is in another PID namespace, where PIDs mean other "
+			     "processes: run this command there",
+			     c->path);
+}
+
 int client__send(struct client *c, const json_t *request, int passed_fd, struct hs_error *err)
 {
 	/* The newline is sent too. */
 	size_t size = json_dumpb(request, NULL, 0, JSON_COMPACT) + 1;
-	int ret;
+	int ret = json_object_get(request, "pid") ? check_namespace(c, err) : 0;
 
+	if (ret)
+		return ret;
 	if (size > WIRE_REQUEST_MAX_BYTES)
 		return hs_error__set(err, -EMSGSIZE,
 				     "the request is too long for the daemon (%zu bytes, and %d at "

@@ -45,9 +45,9 @@ int client__connect(struct client *c, const char *option, struct hs_error *err);
 
 /*
  * Send a request (borrowed), with a descriptor unless passed_fd is -1; the descriptor
- * stays the caller's. Errors: -ENOMEM, -EMSGSIZE the request is too long, those of
- * sendmsg(2). A daemon that would not read it all has perhaps said why:
- * client__receive works after -EPIPE and -ECONNRESET.
+ * stays the caller's. Errors: -ENOMEM, -EMSGSIZE the request is too long, -EXDEV it has a
+ * PID, and the daemon is in another PID namespace; those of sendmsg(2). A daemon that would not
+ * read it all has perhaps said why: client__receive works after -EPIPE and -ECONNRESET.
  */
 int client__send(struct client *c, const json_t *request, int passed_fd, struct hs_error *err);
 

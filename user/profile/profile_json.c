@@ -18,11 +18,10 @@
 
 static json_int_t wall_offset_ns(void)
 {
-	struct timespec wall, mono;
+	struct timespec wall;
 
 	clock_gettime(CLOCK_REALTIME, &wall);
-	clock_gettime(CLOCK_MONOTONIC, &mono);
-	return ((json_int_t)wall.tv_sec - mono.tv_sec) * 1000000000 + (wall.tv_nsec - mono.tv_nsec);
+	return (json_int_t)wall.tv_sec * 1000000000 + wall.tv_nsec - (json_int_t)clock__now_ns();
 }
 
 /* More than any program has that is not made for it. */
