@@ -151,8 +151,9 @@ static void refuses_what_is_no_answer(void **state)
 
 	(void)state;
 	FAKE({ .answer = "SSH-2.0-OpenSSH_9.2\n" }, { .answer = "[true]\n" }, { .answer = "{}\n" },
-	     { .answer = "\n" }, { .answer = "{\"ok\":1}\n" });
-	for (int i = 0; i < 5; i++) {
+	     { .answer = "\n" }, { .answer = "{\"ok\":1}\n" },
+	     { .answer = "{\"ok\":false,\"error\":\"\"}\n" });
+	for (int i = 0; i < 6; i++) {
 		assert_int_equal(ask(&answer, &err), -EPROTO);
 		assert_non_null(strstr(err.text, "is no heapsonde daemon"));
 	}

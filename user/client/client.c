@@ -152,7 +152,7 @@ static int take_answer(const struct client *c, json_t *object, json_t **answer,
 		*answer = object;
 		return 1;
 	}
-	if (text)
+	if (text && *text)
 		hs_error__set(err, ret, "%s", text);
 	else
 		hs_error__set(err, ret, "what listens on %s is no heapsonde daemon", c->path);
