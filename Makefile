@@ -5,6 +5,8 @@
 # make demo    set up, build, and run the main job on a real program
 # make test    set up, build, and run every test
 # make check-fast   the edit-test loop: unit tests and static checks, no setup
+# make fuzz    set up, build, and fuzz the readers of outside bytes: 10 minutes each, or
+#              FUZZ="NAME..." SECONDS=60, with ENGINE=afl instead of libFuzzer, JOBS at a time
 # make bench   set up, build, and measure: a table, and docs/benchmarks.md (some 10 minutes, root)
 # make install   what is built, under PREFIX (/usr/local), below DESTDIR if given; make uninstall
 #
@@ -52,7 +54,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all setup demo test bench check-fast unit e2e lint format clean install uninstall
+.PHONY: all setup demo test bench fuzz check-fast unit e2e lint format clean install uninstall
 
 COMPLETIONS := $(addprefix $(B)/completion/,heapsonde.bash _heapsonde heapsonde.fish)
 
@@ -171,13 +173,25 @@ bench:
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@scripts/bench
 
+include tests/fuzz/build.mk
+
+FUZZ :=
+SECONDS := 600
+ENGINE := libfuzzer
+JOBS := 1
+fuzz:
+	@scripts/setup
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@SECONDS_EACH=$(SECONDS) ENGINE=$(ENGINE) JOBS=$(JOBS) scripts/fuzz $(FUZZ)
+
 demo:
 	@scripts/setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@scripts/demo
 
 format:
-	clang-format-19 -i bpf/*.[ch] user/*/*.[ch] tests/unit/*.[ch] tests/bench/*.c
+	clang-format-19 -i bpf/*.[ch] user/*/*.[ch] tests/unit/*.[ch] tests/bench/*.c \
+		tests/fuzz/*.[ch]
 
 clean:
 	rm -rf $(B)
