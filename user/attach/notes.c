@@ -109,7 +109,8 @@ int notes__file_offset(Elf *elf, uint64_t vaddr, uint64_t len, uint32_t flags, u
 		delta = vaddr - ph.p_vaddr;
 		if (delta >= ph.p_filesz || len > ph.p_filesz - delta)
 			continue;
-		if (__builtin_add_overflow(ph.p_offset, delta, offset))
+		/* No file has more, and offsets are signed where they go. */
+		if (__builtin_add_overflow(ph.p_offset, delta, offset) || *offset > INT64_MAX - len)
 			continue;
 		return 0;
 	}
