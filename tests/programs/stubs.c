@@ -45,6 +45,14 @@ value test_crash(value unit)
 	return unit;
 }
 
+/* To stdout, and the runtime does not notice. */
+value test_write_raw(value text)
+{
+	if (write(STDOUT_FILENO, String_val(text), caml_string_length(text)) < 0)
+		raise(SIGABRT);
+	return Val_unit;
+}
+
 /* ---- allocations in C: wosize is passed so that each site has its own ------ */
 
 value test_alloc_small(value wosize)

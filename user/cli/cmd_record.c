@@ -16,7 +16,8 @@ static void print_end(const struct session *s)
 {
 	json_t *lost = profile_json__lost(s->profile);
 
-	record_notes__print(end_reason__text(s->profile->reason), s->target->pid, s->child, lost);
+	record_notes__print(end_reason__text(s->profile->reason), s->target->pid, s->child, lost,
+			    domain_book__waiting_max(s->profile->book));
 	json_decref(lost);
 	if (s->profile->pipeline.sites)
 		sites__print(s->profile->pipeline.sites, stderr, s->options->top);

@@ -188,7 +188,8 @@ static int conclude(const struct recording *r, const json_t *closing, struct hs_
 		return hs_error__set(err, -EIO,
 				     "the daemon has ended the recording after an error "
 				     "of its own");
-	record_notes__print(reason, o->pid, r->child, json_object_get(closing, "lost"));
+	record_notes__print(reason, o->pid, r->child, json_object_get(closing, "lost"),
+			    (uint64_t)json_integer_value(json_object_get(closing, "waiting_max")));
 	if (o->top && top)
 		fputs(top, stderr);
 	return 0;

@@ -268,6 +268,8 @@ static json_t *end_answer(const struct held *h)
 		return NULL;
 	json_object_set_new(o, "reason", json_string(end_reason__text(h->profile->reason)));
 	json_object_set_new(o, "lost", held__lost(h));
+	json_object_set_new(o, "waiting_max",
+			    json_integer((json_int_t)domain_book__waiting_max(h->profile->book)));
 	if (h->request.top && h->profile->pipeline.sites) {
 		f = open_memstream(&top, &size);
 		if (f) {

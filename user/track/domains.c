@@ -273,18 +273,42 @@ fail:
 	return NULL;
 }
 
+static bool is_sampled(const struct hs_domain *d)
+{
+	return d->flags & HS_DOMAIN_COVERED && d->flags & HS_DOMAIN_BASED;
+}
+
+/*
+ * Sampled blocks that a domain may have had ready and not handed over: all but one of
+ * a batch (runtime/abi.h), if it was still running, as far as its records say.
+ */
+static uint32_t waiting_max(const struct hs_domain *d)
+{
+	if (!is_sampled(d) || d->flags & (HS_DOMAIN_TERMINATED | HS_DOMAIN_EXITED))
+		return 0;
+	return SONDE_BATCH_MAX - 1;
+}
+
+uint64_t domain_book__waiting_max(const struct domain_book *b)
+{
+	uint64_t blocks = 0;
+
+	for (size_t i = 0; i < b->n_entries; i++)
+		blocks += waiting_max(&b->entries[i].now);
+	return blocks;
+}
+
 static json_t *entry_to_json(const struct domain_entry *e)
 {
 	const struct hs_domain *d = &e->now;
+	bool has_rate = is_sampled(d) && e->rate > 0;
 
-	bool is_sampled = d->flags & HS_DOMAIN_COVERED && d->flags & HS_DOMAIN_BASED;
-
-	return with_counts(json_pack("{s:I, s:s, s:b, s:o}", "domain", (json_int_t)e->unique_id,
-				     "state",
-				     d->flags & HS_DOMAIN_TERMINATED ? "terminated" : "alive",
-				     "sampled", is_sampled, "rate",
-				     is_sampled && e->rate > 0 ? json_real(e->rate) : json_null()),
-			   d, d->flags & HS_DOMAIN_ENDED ? &d->end : &d->now);
+	return with_counts(
+		json_pack("{s:I, s:s, s:b, s:o, s:I}", "domain", (json_int_t)e->unique_id, "state",
+			  d->flags & HS_DOMAIN_TERMINATED ? "terminated" : "alive", "sampled",
+			  is_sampled(d), "rate", has_rate ? json_real(e->rate) : json_null(),
+			  "waiting_max", (json_int_t)waiting_max(d)),
+		d, d->flags & HS_DOMAIN_ENDED ? &d->end : &d->now);
 }
 
 json_t *domain_book__folded_to_json(const struct domain_book *b)

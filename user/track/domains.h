@@ -91,6 +91,12 @@ uint64_t domain_book__samples(const struct domain_book *b);
 uint64_t domain_book__lost(const struct domain_book *b, enum hs_loss cause);
 
 /*
+ * Sampled blocks that may be missing at most because their domains had not handed them
+ * over yet: of domains that were neither seen to terminate nor to exit.
+ */
+uint64_t domain_book__waiting_max(const struct domain_book *b);
+
+/*
  * For the summary record: an array of domains; the sums of terminated domains that
  * are too many to keep apart, or JSON null; an object of losses by cause that are
  * real (want_real) or only delays. New references, NULL if memory is short.
