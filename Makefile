@@ -9,6 +9,8 @@
 # make test-ocaml   set up, build, and run the tests that depend on the OCaml with other OCamls
 #              (OCAML="5.4.1 5.4.1+flambda+fp 5.3.0+fp", or some of these)
 # make check-fast   the edit-test loop: unit tests and static checks, no setup
+# make fuzz    set up, build, and fuzz the readers of outside bytes: 10 minutes each, or
+#              FUZZ="NAME..." SECONDS=60, with ENGINE=afl instead of libFuzzer, JOBS at a time
 # make bench   set up, build, and measure: a table, and docs/benchmarks.md (some 10 minutes, root)
 # make install   what is built, under PREFIX (/usr/local), below DESTDIR if given; make uninstall
 # make dist    a release's tarball, which is built without a network; make deb: Debian packages of it
@@ -60,8 +62,8 @@ endif
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all setup demo test test-vm test-ocaml bench check-fast unit e2e lint format clean install uninstall \
-	dist deb
+.PHONY: all setup demo test test-vm test-ocaml bench fuzz check-fast unit e2e lint format clean install \
+	uninstall dist deb
 
 COMPLETIONS := $(addprefix $(B)/completion/,heapsonde.bash _heapsonde heapsonde.fish)
 
@@ -213,13 +215,25 @@ bench:
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@scripts/bench
 
+include tests/fuzz/build.mk
+
+FUZZ :=
+SECONDS := 600
+ENGINE := libfuzzer
+JOBS := 1
+fuzz:
+	@scripts/setup
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@SECONDS_EACH=$(SECONDS) ENGINE=$(ENGINE) JOBS=$(JOBS) scripts/fuzz $(FUZZ)
+
 demo:
 	@scripts/setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@scripts/demo
 
 format:
-	clang-format-19 -i bpf/*.[ch] user/*/*.[ch] tests/unit/*.[ch] tests/bench/*.c
+	clang-format-19 -i bpf/*.[ch] user/*/*.[ch] tests/unit/*.[ch] tests/bench/*.c \
+		tests/fuzz/*.[ch]
 
 clean:
 	rm -rf $(B)

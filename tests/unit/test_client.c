@@ -121,6 +121,29 @@ static void turns_errors_into_errnos(void **state)
 	fake__end();
 }
 
+/* Who listens may be anybody, and commands show what he says. */
+static void takes_control_characters_out(void **state)
+{
+	const json_t *profile, *lost;
+	struct hs_error err;
+	json_t *answer;
+
+	(void)state;
+	FAKE({ .answer = "{\"ok\":true,\"profiles\":[{\"command\":\"a\\u001b[2Jb\\u009b\\u007f "
+			 "\\u00e9\","
+			 "\"lost\":{\"ring_full\":1,\"x\\u001b\":2}}]}\n" });
+	assert_int_equal(ask(&answer, &err), 0);
+	profile = json_array_get(json_object_get(answer, "profiles"), 0);
+	assert_string_equal(json_string_value(json_object_get(profile, "command")),
+			    "a?[2Jb??? \u00e9");
+	lost = json_object_get(profile, "lost");
+	assert_int_equal(json_object_size(lost), 1);
+	assert_int_equal(json_integer_value(json_object_get(lost, "ring_full")), 1);
+	json_decref(answer);
+	fake__join();
+	fake__end();
+}
+
 static void refuses_what_is_no_answer(void **state)
 {
 	struct hs_error err;
@@ -128,8 +151,9 @@ static void refuses_what_is_no_answer(void **state)
 
 	(void)state;
 	FAKE({ .answer = "SSH-2.0-OpenSSH_9.2\n" }, { .answer = "[true]\n" }, { .answer = "{}\n" },
-	     { .answer = "\n" }, { .answer = "{\"ok\":1}\n" });
-	for (int i = 0; i < 5; i++) {
+	     { .answer = "\n" }, { .answer = "{\"ok\":1}\n" },
+	     { .answer = "{\"ok\":false,\"error\":\"\"}\n" });
+	for (int i = 0; i < 6; i++) {
 		assert_int_equal(ask(&answer, &err), -EPROTO);
 		assert_non_null(strstr(err.text, "is no heapsonde daemon"));
 	}
@@ -258,6 +282,7 @@ int main(void)
 		cmocka_unit_test(gets_long_answers),
 		cmocka_unit_test(passes_a_descriptor),
 		cmocka_unit_test(turns_errors_into_errnos),
+		cmocka_unit_test(takes_control_characters_out),
 		cmocka_unit_test(refuses_what_is_no_answer),
 		cmocka_unit_test(notices_that_the_daemon_vanishes),
 		cmocka_unit_test(leaves_what_comes_after_a_line),

@@ -183,6 +183,22 @@ static void shows_the_status(void **state)
 	fake__end();
 }
 
+/* A daemon that makes numbers up: each is shown as it is, and no sum of them is nonsense. */
+static void shows_wild_numbers(void **state)
+{
+	(void)state;
+	FAKE({ .answer = "{\"ok\":true,\"profiles\":[{\"lost\":{\"a\":9223372036854775807,\"b\":"
+			 "9223372036854775807}}]}\n" },
+	     { .answer = "{\"ok\":true,\"profiles\":[{\"domains\":[{\"major_words\":"
+			 "-9223372036854775808,\"promoted_words\":1}]}]}\n" });
+	assert_int_equal(COMMAND(cmd_status, NULL), 0);
+	assert_true(fake__file_has("out", "  9223372036854775807  "));
+	assert_int_equal(COMMAND(cmd_status, "7"), 0);
+	assert_true(fake__file_has("out", "              1              0          0        0\n"));
+	fake__join();
+	fake__end();
+}
+
 static void shows_one_profile(void **state)
 {
 	(void)state;
@@ -295,6 +311,7 @@ int main(void)
 		cmocka_unit_test(refuses_usage),
 		cmocka_unit_test(changes_profiles),
 		cmocka_unit_test(shows_the_status),
+		cmocka_unit_test(shows_wild_numbers),
 		cmocka_unit_test(shows_one_profile),
 		cmocka_unit_test(follows_to_the_end),
 		cmocka_unit_test(follows_until_a_signal),

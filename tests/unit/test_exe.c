@@ -5,6 +5,9 @@
  */
 #include "tests/unit/probe_program.h"
 
+#include <elf.h>
+#include <sys/resource.h>
+
 #include "user/attach/exe.h"
 #include "user/attach/target.h"
 
@@ -101,6 +104,87 @@ static void does_not_take_others_for_ocaml(void **state)
 	close(fd);
 }
 
+/* ---- files that say that they are large ---- */
+
+#define HOLE_BYTES (100ull << 20)
+#define HOLE_SECTIONS 2000u
+
+/* An ELF file with n sections like s, most of it holes. Returns a descriptor. */
+static int hollow(unsigned int n, const Elf64_Shdr *s)
+{
+	Elf64_Ehdr eh = { .e_type = ET_EXEC,
+			  .e_machine = EM_X86_64,
+			  .e_version = EV_CURRENT,
+			  .e_ehsize = sizeof(eh),
+			  .e_shoff = sizeof(eh),
+			  .e_shentsize = sizeof(*s),
+			  .e_shnum = (uint16_t)n };
+	Elf64_Shdr strings = { .sh_type = SHT_STRTAB,
+			       .sh_offset = HOLE_BYTES / 2,
+			       .sh_size = HOLE_BYTES / 2,
+			       .sh_addralign = 1 };
+	int fd = open(program__path("hollow"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	memcpy(eh.e_ident, ELFMAG, SELFMAG);
+	eh.e_ident[EI_CLASS] = ELFCLASS64;
+	eh.e_ident[EI_DATA] = ELFDATA2LSB;
+	eh.e_ident[EI_VERSION] = EV_CURRENT;
+	assert_int_equal(write(fd, &eh, sizeof(eh)), sizeof(eh));
+	assert_int_equal(lseek(fd, sizeof(*s), SEEK_CUR), sizeof(eh) + sizeof(*s));
+	assert_int_equal(write(fd, &strings, sizeof(strings)), sizeof(strings));
+	for (unsigned int i = 2; i < n; i++)
+		assert_int_equal(write(fd, s, sizeof(*s)), sizeof(*s));
+	assert_int_equal(ftruncate(fd, HOLE_BYTES), 0);
+	return fd;
+}
+
+/* Inspect it in a process of its own; returns the memory that this took, in MiB. */
+static long inspect_mib(int fd)
+{
+	/* So that a failure is no more than that. */
+	const struct rlimit most = { 4ul << 30, 4ul << 30 };
+	struct exe_info info;
+	struct rusage usage;
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(setrlimit(RLIMIT_AS, &most) || exe__inspect(fd, &info, &err) ||
+		      info.kind != TARGET_NOT_OCAML);
+	assert_int_equal(wait4(pid, &status, 0, &usage), pid);
+	assert_int_equal(status, 0);
+	close(fd);
+	return usage.ru_maxrss / 1024;
+}
+
+/* 100 MiB, of which the disk has 128 KiB: two thousand tables in the same place. */
+static void reads_no_more_than_there_can_be(void **state)
+{
+	Elf64_Shdr s = { .sh_type = SHT_SYMTAB,
+			 .sh_offset = 1 << 20,
+			 .sh_size = (HOLE_BYTES / 2 - (1 << 20)) / sizeof(Elf64_Sym) *
+				    sizeof(Elf64_Sym),
+			 .sh_link = 1,
+			 .sh_entsize = sizeof(Elf64_Sym),
+			 .sh_addralign = 8 };
+	int fd;
+
+	(void)state;
+	assert_in_range(inspect_mib(hollow(HOLE_SECTIONS, &s)), 0, 512);
+	s.sh_type = SHT_DYNSYM;
+	assert_in_range(inspect_mib(hollow(HOLE_SECTIONS, &s)), 0, 512);
+	s.sh_type = SHT_PROGBITS;
+	s.sh_flags = SHF_ALLOC;
+	assert_in_range(inspect_mib(hollow(HOLE_SECTIONS, &s)), 0, 512);
+	/* A billion of sections, which the first of them says. */
+	fd = hollow(0, &s);
+	s.sh_size = 1u << 30;
+	assert_int_equal(pwrite(fd, &s, sizeof(s), sizeof(Elf64_Ehdr)), sizeof(s));
+	assert_int_equal(ftruncate(fd, 1ll << 40), 0);
+	assert_in_range(inspect_mib(fd), 0, 512);
+}
+
 static void caches_by_file(void **state)
 {
 	struct exe_cache *cache;
@@ -135,6 +219,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tells_ocaml_programs_apart),
 		cmocka_unit_test(does_not_take_others_for_ocaml),
+		cmocka_unit_test(reads_no_more_than_there_can_be),
 		cmocka_unit_test(caches_by_file),
 	};
 

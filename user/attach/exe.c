@@ -10,8 +10,14 @@
 
 #include "user/attach/notes.h"
 
-/* Tables larger than this are not read: no OCaml program comes near. */
-#define MAX_TABLE_BYTES (512ull << 20)
+/*
+ * Of symbols and their names, in all tables together: no OCaml program comes near. Files with
+ * holes can have any number of large tables, all in the same place, for next to no disk.
+ */
+#define MAX_TABLE_BYTES (256ull << 20)
+
+/* Of text and data, in all sections together, for one pattern. */
+#define MAX_SEARCH_BYTES (1ull << 30)
 
 /* How much of the file is searched at a time. */
 #define CHUNK_BYTES (1u << 20)
@@ -54,6 +60,7 @@ struct symbols {
 	bool interprete; /* the bytecode interpreter */
 	bool frametable; /* made by ocamlopt for each native program */
 	bool runtime;    /* the native runtime's entries, here or in a library */
+	uint64_t left;   /* bytes of tables that may still be read */
 };
 
 static void note_symbol(struct symbols *found, const char *name)
@@ -80,8 +87,9 @@ static void read_symbols(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh, struct sym
 	size_t n;
 
 	if (!str_scn || !gelf_getshdr(str_scn, &str_sh) || str_sh.sh_type != SHT_STRTAB ||
-	    sh->sh_size > MAX_TABLE_BYTES || str_sh.sh_size > MAX_TABLE_BYTES)
+	    sh->sh_size > found->left || str_sh.sh_size > found->left - sh->sh_size)
 		return;
+	found->left -= sh->sh_size + str_sh.sh_size;
 	syms = elf_getdata(scn, NULL);
 	strs = elf_getdata(str_scn, NULL);
 	if (!syms || !syms->d_buf || !strs || !strs->d_buf || !strs->d_size)
@@ -127,21 +135,35 @@ static bool chunk_contains(const char *chunk, size_t len, const struct pattern *
 	return false;
 }
 
-/* Do len bytes of the file from offset contain the pattern? 1, 0 or -errno. */
-static int range_contains(int fd, uint64_t offset, uint64_t len, const struct pattern *pat,
-			  char *chunk)
+/* What is searched, and how. */
+struct search {
+	int fd;
+	const struct pattern *pattern;
+	char *chunk;   /* CHUNK_BYTES */
+	uint64_t left; /* bytes that may still be searched */
+};
+
+/*
+ * Do len bytes of the file from offset contain the pattern? 1, 0 or -errno. No more than
+ * s->left of them are looked at.
+ */
+static int range_contains(struct search *s, uint64_t offset, uint64_t len)
 {
+	const struct pattern *pat = s->pattern;
 	uint64_t end;
 
 	if (__builtin_add_overflow(offset, len, &end) || end > INT64_MAX)
 		return 0;
+	if (len > s->left)
+		end = offset + s->left;
+	s->left -= end - offset;
 	while (end - offset >= pat->len) {
 		size_t want = end - offset < CHUNK_BYTES ? end - offset : CHUNK_BYTES;
-		ssize_t n = pread(fd, chunk, want, (off_t)offset);
+		ssize_t n = pread(s->fd, s->chunk, want, (off_t)offset);
 
 		if (n < 0)
 			return -errno;
-		if (chunk_contains(chunk, (size_t)n, pat))
+		if (chunk_contains(s->chunk, (size_t)n, pat))
 			return 1;
 		if ((size_t)n < pat->len)
 			return 0;
@@ -156,6 +178,7 @@ static int range_contains(int fd, uint64_t offset, uint64_t len, const struct pa
  */
 static int file_contains(Elf *elf, int fd, bool writable, const struct pattern *pat, char *chunk)
 {
+	struct search s = { fd, pat, chunk, MAX_SEARCH_BYTES };
 	Elf_Scn *scn = NULL;
 	bool sections = false;
 	size_t n = 0;
@@ -170,7 +193,7 @@ static int file_contains(Elf *elf, int fd, bool writable, const struct pattern *
 		sections = true;
 		if (sh.sh_flags & SHF_EXECINSTR || !(sh.sh_flags & SHF_WRITE) == writable)
 			continue;
-		ret = range_contains(fd, sh.sh_offset, sh.sh_size, pat, chunk);
+		ret = range_contains(&s, sh.sh_offset, sh.sh_size);
 	}
 	if (sections || ret || elf_getphdrnum(elf, &n))
 		return ret;
@@ -179,7 +202,7 @@ static int file_contains(Elf *elf, int fd, bool writable, const struct pattern *
 
 		if (gelf_getphdr(elf, (int)i, &ph) && ph.p_type == PT_LOAD &&
 		    !(ph.p_flags & PF_W) != writable)
-			ret = range_contains(fd, ph.p_offset, ph.p_filesz, pat, chunk);
+			ret = range_contains(&s, ph.p_offset, ph.p_filesz);
 	}
 	return ret;
 }
@@ -225,7 +248,7 @@ static bool has_bytecode_trailer(int fd)
  */
 static int ocaml_kind(Elf *elf, int fd)
 {
-	struct symbols found = { 0 };
+	struct symbols found = { .left = MAX_TABLE_BYTES };
 
 	if (has_bytecode_trailer(fd))
 		return TARGET_BYTECODE;
@@ -248,9 +271,7 @@ static int inspect_elf(Elf *elf, int fd, struct exe_info *out, struct hs_error *
 	GElf_Ehdr eh;
 	int notes, kind;
 
-	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &eh) ||
-	    eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_ident[EI_DATA] != ELFDATA2LSB ||
-	    eh.e_machine != EM_X86_64)
+	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &eh))
 		return 0;
 	out->entry = eh.e_entry;
 	notes = notes__read(fd, &out->probes, &notes_err);
@@ -277,9 +298,13 @@ static int inspect_elf(Elf *elf, int fd, struct exe_info *out, struct hs_error *
 int exe__inspect(int fd, struct exe_info *out, struct hs_error *err)
 {
 	Elf *elf;
-	int ret;
+	int ret = notes__is_elf(fd);
 
 	memset(out, 0, sizeof(*out));
+	if (ret < 0)
+		return hs_error__set(err, -EIO, "cannot read the executable: %s", strerror(-ret));
+	if (!ret)
+		return 0;
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (!elf)

@@ -14,8 +14,11 @@
 #define NOTE_TYPE 3
 #define NOTE_ADDRS 3
 
-/* Far more than any real program has; bounds what a hostile file can cost. */
+/* In all sections. Far more than any real program has; bounds what a hostile file can cost. */
 #define MAX_NOTE_BYTES (16u << 20)
+
+/* The linker gives some 40; with a section for each function it may be 100,000. */
+#define MAX_SECTIONS (1u << 20)
 
 #define PAGE_BYTES 4096
 
@@ -25,6 +28,7 @@ struct reader {
 	Elf *elf;
 	bool have_base;
 	uint64_t base; /* address of .stapsdt.base now */
+	uint64_t left; /* bytes of notes that may still be read */
 	struct probe_set *set;
 	struct hs_error *err;
 };
@@ -105,7 +109,8 @@ int notes__file_offset(Elf *elf, uint64_t vaddr, uint64_t len, uint32_t flags, u
 		delta = vaddr - ph.p_vaddr;
 		if (delta >= ph.p_filesz || len > ph.p_filesz - delta)
 			continue;
-		if (__builtin_add_overflow(ph.p_offset, delta, offset))
+		/* No file has more, and offsets are signed where they go. */
+		if (__builtin_add_overflow(ph.p_offset, delta, offset) || *offset > INT64_MAX - len)
 			continue;
 		return 0;
 	}
@@ -216,8 +221,9 @@ static int read_section(struct reader *r, Elf_Scn *scn, const GElf_Shdr *sh)
 	Elf_Data *data;
 	GElf_Nhdr nh;
 
-	if (sh->sh_type != SHT_NOTE || sh->sh_size > MAX_NOTE_BYTES)
+	if (sh->sh_type != SHT_NOTE || sh->sh_size > r->left)
 		return bad(r, "not a note section");
+	r->left -= sh->sh_size;
 	data = elf_getdata(scn, NULL);
 	if (!data || (data->d_size && !data->d_buf))
 		return bad(r, "the section lies outside the file");
@@ -273,21 +279,48 @@ static int set_base(struct reader *r, Elf_Scn *scn, const GElf_Shdr *sh)
 	return 0;
 }
 
+/* The number of sections, in the first of them if it is large. */
+static bool has_few_sections(int fd, const Elf64_Ehdr *eh)
+{
+	Elf64_Shdr first;
+
+	if (eh->e_shnum || !eh->e_shoff)
+		return true;
+	return eh->e_shoff <= INT64_MAX &&
+	       pread(fd, &first, sizeof(first), (off_t)eh->e_shoff) == (ssize_t)sizeof(first) &&
+	       first.sh_size <= MAX_SECTIONS;
+}
+
+int notes__is_elf(int fd)
+{
+	Elf64_Ehdr eh;
+	ssize_t n = pread(fd, &eh, sizeof(eh), 0);
+
+	if (n < 0)
+		return -errno;
+	if (n != (ssize_t)sizeof(eh) || memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_ident[EI_DATA] != ELFDATA2LSB ||
+	    eh.e_machine != EM_X86_64)
+		return 0;
+	return eh.e_phnum != PN_XNUM && has_few_sections(fd, &eh);
+}
+
 int notes__read(int fd, struct probe_set *out, struct hs_error *err)
 {
-	struct reader r = { .set = out, .err = err };
-	GElf_Ehdr eh;
-	int ret;
+	struct reader r = { .set = out, .err = err, .left = MAX_NOTE_BYTES };
+	int ret = notes__is_elf(fd);
 
 	memset(out, 0, sizeof(*out));
+	if (ret < 0)
+		return hs_error__set(err, -EIO, "cannot read the executable: %s", strerror(-ret));
+	if (!ret)
+		return hs_error__set(err, -ENOENT, "no probe notes");
 	elf_version(EV_CURRENT);
 	r.elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (!r.elf)
 		return hs_error__set(err, -EIO, "cannot read the executable: %s", elf_errmsg(-1));
 	ret = hs_error__set(err, -ENOENT, "no probe notes");
-	if (elf_kind(r.elf) != ELF_K_ELF || !gelf_getehdr(r.elf, &eh) ||
-	    eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_ident[EI_DATA] != ELFDATA2LSB ||
-	    eh.e_machine != EM_X86_64)
+	if (elf_kind(r.elf) != ELF_K_ELF)
 		goto out;
 	each_section(&r, ".stapsdt.base", set_base);
 	ret = each_section(&r, ".note.stapsdt", read_section);

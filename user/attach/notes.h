@@ -32,6 +32,13 @@
 int notes__read(int fd, struct probe_set *out, struct hs_error *err);
 
 /*
+ * Is this an ELF file for x86-64 that libelf may look at? It keeps some 200 bytes for each
+ * section and each program header, and a file with holes can say, in a few bytes on the
+ * disk, that it has billions of them. 1 yes, 0 no, or a negative errno of reading.
+ */
+int notes__is_elf(int fd);
+
+/*
  * The name of a probe that set lacks, or NULL if it is complete. The string is
  * in a static buffer, overwritten by the next call.
  */

@@ -25,7 +25,7 @@ int status__ask(const char *socket, int profile, json_t **answer, struct hs_erro
 const char *status__string(const json_t *object, const char *name);
 long long status__integer(const json_t *object, const char *name);
 
-/* All that is lost, whatever the cause. */
+/* All that is lost, whatever the cause; LLONG_MAX if it is more. */
 long long status__lost(const json_t *profile);
 
 /* The user's name, or number; the rate, or "-" if there is none. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a daemon says about a profile; see status.h. */
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -29,7 +30,8 @@ long long status__lost(const json_t *profile)
 	const char *cause;
 
 	json_object_foreach (lost, cause, n)
-		sum += json_integer_value(n);
+		if (__builtin_add_overflow(sum, json_integer_value(n), &sum))
+			return LLONG_MAX;
 	return sum;
 }
 
@@ -110,6 +112,17 @@ static void print_listed(const json_t *p)
 	puts(", and those that they spawn");
 }
 
+/* The major words of a domain without the promoted ones, which they include. */
+static long long direct_words(const json_t *domain)
+{
+	long long words;
+
+	if (__builtin_sub_overflow(status__integer(domain, "major_words"),
+				   status__integer(domain, "promoted_words"), &words))
+		return 0;
+	return words;
+}
+
 static void print_domains(const json_t *p)
 {
 	json_t *domains = json_object_get(p, "domains");
@@ -123,12 +136,11 @@ static void print_domains(const json_t *p)
 		char rate[40];
 
 		status__rate(d, rate, sizeof(rate));
-		/* major_words holds the promoted ones; a column shows the direct ones. */
 		printf("%8lld %-10s %-10s %14lld %14lld %14lld %10lld %8lld\n",
 		       status__integer(d, "domain"), status__string(d, "state"), rate,
 		       status__integer(d, "minor_words"), status__integer(d, "promoted_words"),
-		       status__integer(d, "major_words") - status__integer(d, "promoted_words"),
-		       status__integer(d, "records"), status__integer(d, "tracked"));
+		       direct_words(d), status__integer(d, "records"),
+		       status__integer(d, "tracked"));
 	}
 }
 

@@ -109,6 +109,62 @@ int client__send(struct client *c, const json_t *request, int passed_fd, struct 
 
 /* ---- answers ---- */
 
+/* JSON is UTF-8, in which the second 32 control characters (C1) begin with C2. */
+static int clean_string(json_t *string)
+{
+	size_t n = json_string_length(string);
+	char *text = malloc(n + 1);
+	int ret;
+
+	if (!text)
+		return -1;
+	memcpy(text, json_string_value(string), n);
+	text[n] = 0;
+	for (char *p = text; *p; p++) {
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			*p = '?';
+		else if ((unsigned char)*p == 0xc2 && (unsigned char)p[1] < 0xa0)
+			p[0] = p[1] = '?';
+	}
+	ret = json_string_setn(string, text, n);
+	free(text);
+	return ret;
+}
+
+/* No member of ours has such a name. */
+static bool is_clean_name(const char *name)
+{
+	for (; *name; name++)
+		if (*name < ' ' || *name > '~')
+			return false;
+	return true;
+}
+
+/*
+ * Who listens may be anybody, and what he says is shown on terminals: take the control
+ * characters out. 0, or -1 without memory. As deep as WIRE_DEPTH_MAX allows.
+ */
+static int clean_value(json_t *value)
+{
+	const char *name;
+	json_t *item;
+	size_t i;
+	void *next;
+	int ret = 0;
+
+	if (json_is_string(value))
+		return clean_string(value);
+	json_array_foreach(value, i, item) if (!ret) ret = clean_value(item);
+	json_object_foreach_safe(value, next, name, item)
+	{
+		if (!is_clean_name(name))
+			json_object_del(value, name);
+		else if (!ret)
+			ret = clean_value(item);
+	}
+	return ret;
+}
+
 /* What a line means: 1, or the error that it tells. Takes object over. */
 static int take_answer(const struct client *c, json_t *object, json_t **answer,
 		       struct hs_error *err)
@@ -120,7 +176,7 @@ static int take_answer(const struct client *c, json_t *object, json_t **answer,
 		*answer = object;
 		return 1;
 	}
-	if (text)
+	if (text && *text)
 		hs_error__set(err, ret, "%s", text);
 	else
 		hs_error__set(err, ret, "what listens on %s is no heapsonde daemon", c->path);
@@ -157,6 +213,10 @@ int client__receive(struct client *c, json_t **answer, struct hs_error *err)
 	if (!ret)
 		return 0;
 	wire_message__deinit(&c->message);
+	if (clean_value(object)) {
+		json_decref(object);
+		return receive_error(c, -ENOMEM, err);
+	}
 	return take_answer(c, object, answer, err);
 }
 

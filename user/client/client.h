@@ -53,7 +53,8 @@ int client__send(struct client *c, const json_t *request, int passed_fd, struct 
 
 /*
  * Take in what is there of a line, waiting only if nothing is. 0: not yet whole. 1:
- * *answer is the caller's, {"ok":true,…}. Errors, with a text: those of an
+ * *answer is the caller's, {"ok":true,…}, its texts without control characters. Errors, with a
+ * text: those of an
  * {"ok":false} answer, with the daemon's words; -ECONNRESET the daemon has gone;
  * -EPROTO what came is no answer; -EMSGSIZE longer than CLIENT_ANSWER_MAX_BYTES;
  * -ENOMEM.
