@@ -172,7 +172,8 @@ object_of() {
   residue 0 -p "$target_pid"
   says "attached by PID $(workers) \(.*heapsonde daemon.*\)"
   kill -KILL "$(workers)"
-  wait_until "the worker to end" eval '[[ -z $(workers) ]]'
+  no_workers() { [[ -z $(workers) ]]; }
+  wait_until "the worker to end" no_workers
   residue 0 -p "$target_pid"
   says 'nothing left$'
   stop_daemon
