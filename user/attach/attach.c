@@ -154,6 +154,11 @@ static int load(struct attachment *a, const struct attach_options *o,
 				     "the kernel refused the BPF programs: %s (set "
 				     "HEAPSONDE_LIBBPF_DEBUG=1 to see why)",
 				     strerror(-ret));
+	/* libbpf does without the mapping where a trial of it failed; we do not. */
+	if (!a->skel->bss)
+		return hs_error__set(err, -ENOMEM,
+				     "the kernel refused to map memory of the BPF programs: it may "
+				     "be short of memory");
 	profile__write(a, o);
 	ret = domains__enter(a, o);
 	if (ret)
