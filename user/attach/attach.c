@@ -134,6 +134,12 @@ static void skeleton__configure(struct attachment *a, const struct attach_option
 	}
 }
 
+/* The target went, or began to run another program, while it was being attached to. */
+static int has_ended(const struct attachment *a, struct hs_error *err)
+{
+	return hs_error__set(err, -ESRCH, "process %d has ended", (int)a->target->pid);
+}
+
 static int load(struct attachment *a, const struct attach_options *o,
 		const struct kernel_features *kernel, struct hs_error *err)
 {
@@ -161,6 +167,8 @@ static int load(struct attachment *a, const struct attach_options *o,
 				     "be short of memory");
 	profile__write(a, o);
 	ret = domains__enter(a, o);
+	if (ret == -ESRCH)
+		return has_ended(a, err);
 	if (ret)
 		return hs_error__set(err, ret, "cannot set up the BPF maps: %s", strerror(-ret));
 	return 0;
@@ -191,6 +199,8 @@ static int attach(struct attachment *a, struct bpf_link **to, struct bpf_program
 	if (!link) {
 		int ret = -errno;
 
+		if (ret == -ESRCH)
+			return has_ended(a, err);
 		return hs_error__set(err, ret, "cannot attach %s to PID %d: %s",
 				     bpf_program__name(prog), a->target->pid, strerror(-ret));
 	}
