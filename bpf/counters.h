@@ -85,7 +85,7 @@ static __always_inline void domain_lost(struct hs_domain *d, enum hs_loss cause,
 	d->lost[cause] += n;
 }
 
-/* The beginning of every record. */
+/* The beginning of a record of now, by the current thread. */
 static __always_inline void record_begin(struct hs_record *h, enum hs_record_type type,
 					 __u32 size_bytes, __u32 domain)
 {

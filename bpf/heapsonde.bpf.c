@@ -5,10 +5,10 @@
  * In:   the probes of a process with heapsonde's runtime (runtime/abi.h).
  * Out:  ring-buffer records and per-domain counters (records.h).
  *
- * A sample's way: hs_alloc (sampling.h) thins it to the profile's rate, sends its
- * stack if it is new (stacks.h), sends the alloc record and puts the block on its
- * domain's list; hs_minor_end, hs_major_end and hs_compact (lifetimes.h) find out
- * what becomes of it.
+ * A sample's way: it comes to hs_alloc in a batch (batch.h), which thins it to the
+ * profile's rate (sampling.h), sends its stack if it is new (stacks.h), sends the alloc
+ * record and puts the block on its domain's list; hs_minor_end, hs_major_end and hs_compact
+ * (lifetimes.h) find out what becomes of it.
  */
 #include "bpf/sampling.h"
 
@@ -18,7 +18,7 @@ SEC("uprobe")
 int hs_alloc(struct pt_regs *ctx)
 {
 	NO_PRIVATE_STACK(ctx);
-	return sample_fire(ctx);
+	return batch_fire(ctx);
 }
 
 /* Attached to the stack_<n> probes only to raise their semaphores. */

@@ -3,7 +3,7 @@
  * Sampling: which of the tier's samples are this profile's, and the record that
  * each makes.
  *
- * In:   the registers at an alloc_<k> probe (struct sonde_sample in runtime/abi.h).
+ * In:   the samples that an alloc_<k> probe shows (runtime/abi.h).
  * Out:  HS_REC_ALLOC records; blocks for lifetimes.h, stacks for stacks.h.
  */
 #ifndef HEAPSONDE_SAMPLING_H
@@ -81,76 +81,111 @@ static __always_inline bool domain_samples(const struct hs_domain *d)
 	return (d->flags & wanted) == wanted && profile_flags() & HS_PROFILE_SAMPLING;
 }
 
-/* What the probe shows, from the registers: a read of memory costs more than all that
- * is done with it. */
-static __always_inline void sample_read(struct sonde_sample *s, const struct pt_regs *ctx)
+/* Report a sample that is kept. 0, or -1: the ring buffer is full. */
+static __always_inline int sample_tell(const struct batch *b, const struct sonde_sample *s,
+				       __u64 kept)
 {
-	const __u64 words[SONDE_SAMPLE_WORDS] = { ctx->rdx, ctx->rcx, ctx->r8,
-						  ctx->r9,  ctx->r10, ctx->r11 };
+	__u32 depth = s->depth < profile.depth ? s->depth : profile.depth;
+	struct hs_rec_alloc *rec;
 
-	__builtin_memcpy(s, words, sizeof(words));
+	if (!ring_has_room(RING_ALLOC))
+		return -1;
+	if (depth)
+		stack_tell(b, s, depth);
+
+	rec = bpf_ringbuf_reserve(&ring, sizeof(*rec), 0);
+	if (!rec)
+		return -1;
+	batch_record(b, s, &rec->h, HS_REC_ALLOC, sizeof(*rec));
+	rec->id = __sync_fetch_and_add(&last_id, 1) + 1;
+	rec->size_words = s->size_words;
+	rec->n_samples = kept;
+	rec->stack_hash = depth ? s->stack_hash : 0;
+	rec->source = s->source;
+	rec->heap = s->is_young ? HS_HEAP_MINOR : HS_HEAP_MAJOR;
+	rec->is_tracked = 0;
+	rec->reserved8 = 0;
+	rec->depth = depth;
+	if (profile.flags & HS_PROFILE_LIFETIMES &&
+	    !block_track(b->d, s->block, rec->id, s->is_young))
+		rec->is_tracked = 1;
+	bpf_ringbuf_submit(rec, BPF_RB_NO_WAKEUP);
+	return 0;
 }
 
-static __always_inline int sample_fire(const struct pt_regs *ctx)
+/* A sample of the tier: is it one of the profile's? */
+static __always_inline void sample_take(const struct batch *b, const struct sonde_sample *s)
+{
+	struct hs_domain *d = b->d;
+	__u64 kept;
+
+	d->samples_hit += s->n_samples;
+	kept = thin(s->n_samples, b->keep_p);
+	if (!kept || !is_wanted(s))
+		return;
+	if (sample_tell(b, s, kept)) {
+		domain_lost(d, HS_LOSS_RING_FULL, kept);
+		return;
+	}
+	d->samples_kept += kept;
+	d->records_kept++;
+}
+
+/* The samples from number i on; what is read behind the last one is not looked at. */
+static __always_inline int chunk_read(struct batch *b, __u32 i)
+{
+	return bpf_probe_read_user(b->chunk, sizeof(b->chunk),
+				   (void *)(b->samples + i * sizeof(b->chunk[0])));
+}
+
+static long batch_step(__u32 i, struct batch *b)
+{
+	const struct sonde_sample *s = &b->chunk[i % BATCH_CHUNK];
+
+	if (i >= b->n)
+		return 1;
+	if (i % BATCH_CHUNK == 0 && chunk_read(b, i)) {
+		domain_lost(b->d, HS_LOSS_READ_FAILED, b->n - i);
+		return 1;
+	}
+	if (sample_is_sane(s))
+		sample_take(b, s);
+	else
+		domain_lost(b->d, HS_LOSS_READ_FAILED, 1);
+	return 0;
+}
+
+static __always_inline int batch_fire(const struct pt_regs *ctx)
 {
 	const struct hs_rate *rate;
-	struct hs_rec_alloc *rec;
-	struct sonde_sample s;
 	struct hs_domain *d;
-	__u32 depth;
-	__u64 kept;
+	struct batch b;
+	int err;
 
 	if (is_stopped() || !user_is_right())
 		return 0;
-	sample_read(&s, ctx);
+	err = batch_read(&b, ctx);
 	/* One that no GC probe has fired for does not sample yet. */
-	d = domain_find(s.unique_id);
+	d = domain_find(b.unique_id);
 	if (!d || !domain_samples(d))
 		return 0;
 	d->tid = (__u32)bpf_get_current_pid_tgid();
-	if (!sample_is_sane(&s)) {
+	if (err) {
 		domain_lost(d, HS_LOSS_READ_FAILED, 1);
 		return 0;
 	}
 	/* While the rate changes the probes of two tiers are attached. */
 	rate = &profile.rates[d->rate_seq % HS_RATES];
-	if (s.tier != rate->tier)
+	if (b.tier != rate->tier)
 		return 0;
-	d->samples_hit += s.n_samples;
-	kept = thin(s.n_samples, rate->keep_p);
-	if (!kept)
-		return 0;
-	if (!is_wanted(&s))
-		return 0;
-
-	if (!ring_has_room(RING_ALLOC)) {
-		domain_lost(d, HS_LOSS_RING_FULL, kept);
-		return 0;
-	}
-	depth = s.depth < profile.depth ? s.depth : profile.depth;
-	if (depth)
-		stack_tell(d, &s, PT_REGS_PARM1(ctx) + sizeof(s), depth);
-
-	rec = bpf_ringbuf_reserve(&ring, sizeof(*rec), 0);
-	if (!rec) {
-		domain_lost(d, HS_LOSS_RING_FULL, kept);
-		return 0;
-	}
-	record_begin(&rec->h, HS_REC_ALLOC, sizeof(*rec), s.unique_id);
-	rec->id = __sync_fetch_and_add(&last_id, 1) + 1;
-	rec->size_words = s.size_words;
-	rec->n_samples = kept;
-	rec->stack_hash = depth ? s.stack_hash : 0;
-	rec->source = s.source;
-	rec->heap = s.is_young ? HS_HEAP_MINOR : HS_HEAP_MAJOR;
-	rec->is_tracked = 0;
-	rec->reserved8 = 0;
-	rec->depth = depth;
-	if (profile.flags & HS_PROFILE_LIFETIMES && !block_track(d, s.block, rec->id, s.is_young))
-		rec->is_tracked = 1;
-	bpf_ringbuf_submit(rec, BPF_RB_NO_WAKEUP);
-	d->samples_kept += kept;
-	d->records_kept++;
+	b.d = d;
+	b.keep_p = rate->keep_p;
+	b.tid = batch_tid(d, ctx->SONDE_ARG_TIER >> 32 & SONDE_BATCH_OWN,
+			  (__u32)ctx->SONDE_ARG_TID);
+	b.now_ns = bpf_ktime_get_ns();
+	b.oldest_ns = d->batch_ns;
+	d->batch_ns = b.now_ns;
+	bpf_loop(SONDE_BATCH_MAX, batch_step, &b, 0);
 	return 0;
 }
 

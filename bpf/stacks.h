@@ -13,7 +13,7 @@
 #ifndef HEAPSONDE_STACKS_H
 #define HEAPSONDE_STACKS_H
 
-#include "bpf/counters.h"
+#include "bpf/batch.h"
 
 /*
  * bpf_ringbuf_reserve wants a constant size: one of three, so that the usual
@@ -24,27 +24,27 @@
  * keeps the check, and the read after it to what was checked.
  */
 #define STACK_SEND(name, max_frames)                                                               \
-	static __noinline int name(struct hs_domain *d, const struct sonde_sample *s,              \
-				   __u64 frames, __u32 depth)                                      \
+	static __noinline int name(const struct batch *b, const struct sonde_sample *s,            \
+				   __u32 depth)                                                    \
 	{                                                                                          \
 		struct hs_rec_stack *rec;                                                          \
 		__u64 bytes = depth * sizeof(__u64);                                               \
                                                                                                    \
 		barrier_var(bytes);                                                                \
-		if (!d || !s || bytes > (max_frames) * sizeof(__u64))                              \
+		if (!b || !s || bytes > (max_frames) * sizeof(__u64))                              \
 			return -1;                                                                 \
 		rec = bpf_ringbuf_reserve(&ring, sizeof(*rec) + (max_frames) * sizeof(__u64), 0);  \
 		if (!rec) {                                                                        \
-			domain_lost(d, HS_LOSS_STACK_RING_FULL, 1);                                \
+			domain_lost(b->d, HS_LOSS_STACK_RING_FULL, 1);                             \
 			return -1;                                                                 \
 		}                                                                                  \
-		record_begin(&rec->h, HS_REC_STACK, sizeof(*rec) + bytes, s->unique_id);           \
+		batch_record(b, s, &rec->h, HS_REC_STACK, sizeof(*rec) + bytes);                   \
 		rec->hash = s->stack_hash;                                                         \
 		rec->depth = depth;                                                                \
 		rec->reserved = 0;                                                                 \
-		if (bpf_probe_read_user(rec->frames, bytes, (void *)frames)) {                     \
+		if (bpf_probe_read_user(rec->frames, bytes, (void *)s->frames)) {                  \
 			bpf_ringbuf_discard(rec, BPF_RB_NO_WAKEUP);                                \
-			domain_lost(d, HS_LOSS_READ_FAILED, 1);                                    \
+			domain_lost(b->d, HS_LOSS_READ_FAILED, 1);                                 \
 			return -1;                                                                 \
 		}                                                                                  \
 		bpf_ringbuf_submit(rec, BPF_RB_NO_WAKEUP);                                         \
@@ -56,8 +56,8 @@ STACK_SEND(stack_send_128, 128)
 STACK_SEND(stack_send_1024, SONDE_STACK_MAX)
 
 /* Make sure that user space has this stack, or count why not. */
-static __always_inline void stack_tell(struct hs_domain *d, const struct sonde_sample *s,
-				       __u64 frames, __u32 depth)
+static __always_inline void stack_tell(const struct batch *b, const struct sonde_sample *s,
+				       __u32 depth)
 {
 	__u64 hash = s->stack_hash;
 	__u32 seen = 1;
@@ -66,15 +66,15 @@ static __always_inline void stack_tell(struct hs_domain *d, const struct sonde_s
 	if (bpf_map_lookup_elem(&stacks, &hash))
 		return;
 	if (depth <= 32)
-		err = stack_send_32(d, s, frames, depth);
+		err = stack_send_32(b, s, depth);
 	else if (depth <= 128)
-		err = stack_send_128(d, s, frames, depth);
+		err = stack_send_128(b, s, depth);
 	else
-		err = stack_send_1024(d, s, frames, depth);
+		err = stack_send_1024(b, s, depth);
 	if (err)
 		return;
 	if (bpf_map_update_elem(&stacks, &hash, &seen, BPF_ANY))
-		domain_lost(d, HS_LOSS_STACKS_FULL, 1);
+		domain_lost(b->d, HS_LOSS_STACKS_FULL, 1);
 }
 
 #endif /* HEAPSONDE_STACKS_H */

@@ -16,7 +16,7 @@
 
 #include <linux/types.h>
 
-#define SONDE_ABI_VERSION 2
+#define SONDE_ABI_VERSION 3
 
 /* The provider of all probes in the ELF notes. */
 #define SONDE_PROVIDER "ocaml"
@@ -45,32 +45,49 @@ enum sonde_source {
 };
 
 /*
- * One sampled block: argument 1 (rdi) of every alloc_<k> probe; argument 2
- * (rsi) is the number of bytes, frames included. The frames follow directly,
- * so that one read copies everything. What precedes them is also in registers,
- * eight bytes each in this order: rdx, rcx, r8, r9, r10, r11. A read of memory
- * costs an observer more than all of them.
+ * One sampled block. An observer is told of young blocks in batches, because a
+ * trap costs more than all else that is done with a sample.
  */
 struct sonde_sample {
-	__u32 unique_id;   /* Domain.id of the allocating domain, never reused */
-	__u32 domain_id;   /* the runtime's domain slot, reused */
 	__u64 block;       /* address of the block's first field (an OCaml value) */
 	__u64 size_words;  /* without the header; off-heap words for custom */
 	__u64 n_samples;   /* samples of this tier in the block, >= 1 */
-	__u64 stack_hash;  /* 64-bit hash of the frames below, 0 when depth is 0 */
+	__u64 stack_hash;  /* 64-bit hash of its frames, 0 when depth is 0 */
+	/*
+	 * Where its frames are, eight bytes each, innermost first. A frame is a
+	 * backtrace slot of the runtime: the address of a frame descriptor, or
+	 * of a debuginfo entry with tag 2.
+	 */
+	__u64 frames;
+	__u64 time_ns;     /* CLOCK_MONOTONIC, as the process sees it */
 	__u8 source;       /* enum sonde_source */
 	__u8 is_young;     /* 1: in the minor heap of this domain */
-	__u16 depth;       /* frames below */
-	__u32 tier;        /* k of the probe that fires */
-	/*
-	 * Innermost first. A frame is a backtrace slot of the runtime: the
-	 * address of a frame descriptor, or of a debuginfo entry with tag 2.
-	 */
-	__u64 frames[];
+	__u16 depth;       /* number of frames */
+	__u32 reserved;
 };
 
-/* Words of a sample without its frames: as many as there are registers for it. */
-#define SONDE_SAMPLE_WORDS 6
+/*
+ * What every alloc_<k> probe shows, in registers: one domain's samples of tier
+ * k since the last time, in the order of their allocation, all by one thread.
+ *
+ * A batch is handed over at the latest: with its 32nd sample, with the first
+ * sample after SONDE_BATCH_NS, with a block that is not young, before the GC
+ * probes, before a blocking section, and when another thread of the domain
+ * allocates. So what has not been handed over is less than 32 young blocks of
+ * a domain that is running, or was killed while it ran.
+ */
+#define SONDE_ARG_SAMPLES rdi   /* the first of SONDE_BATCH_MAX struct sonde_sample */
+#define SONDE_ARG_BYTES rsi     /* of those that count, from the first */
+#define SONDE_ARG_UNIQUE_ID rdx /* Domain.id of the domain, never reused */
+#define SONDE_ARG_TIER rcx      /* in the low half k; in the high half SONDE_BATCH_* */
+#define SONDE_ARG_NOW_NS r8     /* on the clock of time_ns: samples have an age */
+#define SONDE_ARG_TID r9        /* thread that allocated, as the process sees it */
+
+#define SONDE_BATCH_MAX 32
+#define SONDE_BATCH_NS 1000000
+
+/* The thread that fires is the one that allocated. A thread's first batch is. */
+#define SONDE_BATCH_OWN 1u
 
 /* Flags of struct sonde_gc. */
 #define SONDE_GC_TERMINATING 1u /* the domain is on its way out */
@@ -132,9 +149,8 @@ struct sonde_registry {
 };
 
 #define SONDE_ASSERT(name, cond) _Static_assert(cond, "sonde abi: " name)
-SONDE_ASSERT("sample", sizeof(struct sonde_sample) == 8 * SONDE_SAMPLE_WORDS);
-SONDE_ASSERT("sample.frames", __builtin_offsetof(struct sonde_sample, frames) == 48);
-SONDE_ASSERT("sample.source", __builtin_offsetof(struct sonde_sample, source) == 40);
+SONDE_ASSERT("sample", sizeof(struct sonde_sample) == 56);
+SONDE_ASSERT("sample.source", __builtin_offsetof(struct sonde_sample, source) == 48);
 SONDE_ASSERT("gc", sizeof(struct sonde_gc) == 72);
 SONDE_ASSERT("gc.minor_words", __builtin_offsetof(struct sonde_gc, minor_words) == 32);
 SONDE_ASSERT("domain_info", sizeof(struct sonde_domain_info) == 32);

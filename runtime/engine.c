@@ -3,8 +3,7 @@
  * The sampling engine: statmemprof's mathematics without its tables.
  *
  * In:   the semaphores (sites.c), allocations (hooks.c).
- * Out:  for each sampled block one struct sonde_sample, shown through the
- *       probes of all tiers that sample it.
+ * Out:  how many samples an allocation has; batch.c shows the block.
  *
  * Every word that is allocated, headers included, is sampled with probability
  * 2^-k, where k is the finest tier that somebody watches. The distance to the
@@ -29,9 +28,6 @@
 #include <sys/random.h>
 #include <sys/syscall.h>
 
-#include <caml/address_class.h>
-#include <caml/backtrace_prim.h>
-#include <caml/fiber.h>
 #include <caml/frame_descriptors.h>
 #include <caml/memprof.h>
 
@@ -87,8 +83,8 @@ static uintnat geometric(struct sonde_domain *d)
   return 1 + (uintnat)(log(u) * d->inverse_log);
 }
 
-/* Binomial(n, 1/2): the ones among n random bits. */
-static uintnat half_of(struct sonde_domain *d, uintnat n)
+/* The ones among n random bits. */
+uintnat sonde_half_of(struct sonde_domain *d, uintnat n)
 {
   uintnat ones = 0;
   for (; n >= 64; n -= 64) ones += __builtin_popcountll(random64(d));
@@ -101,7 +97,7 @@ static uintnat half_of(struct sonde_domain *d, uintnat n)
 static uintnat binomial(struct sonde_domain *d, uintnat n)
 {
   if (d->tier < 9 && n > 4096) {
-    for (int i = 0; i < d->tier; i++) n = half_of(d, n);
+    for (int i = 0; i < d->tier; i++) n = sonde_half_of(d, n);
     return n;
   }
   uintnat samples = 0, step;
@@ -122,9 +118,9 @@ struct sonde_domain *sonde_domain_new(caml_domain_state *parent,
     d = calloc(1, sizeof *d);
     if (d == NULL) return NULL;
   }
-  struct sonde_sample *sample = d->sample;
+  struct sonde_batch *batch = d->batch;
   memset(d, 0, sizeof *d);
-  d->sample = sample;
+  d->batch = batch;
   d->tier = SONDE_NO_TIER;
   d->words_left = SONDE_NEVER;
   d->gc.domain_id = dom->id;
@@ -152,10 +148,8 @@ void sonde_refresh(struct sonde_domain *d)
   d->stack_depth = sonde_stack_depth_up();
   if (mask == d->tier_mask) return;
 
-  if (mask != 0 && d->sample == NULL) {
-    d->sample = malloc(sizeof *d->sample + SONDE_STACK_MAX * sizeof(uint64_t));
-    if (d->sample == NULL) return; /* try again at the next collection */
-  }
+  sonde_flush(d); /* for those who were watching */
+  if (mask != 0 && !sonde_batch_new(d)) return; /* once more at the next collection */
   if (d->rng[0] == 0 && d->rng[1] == 0) seed(d);
   d->tier_mask = mask;
   d->tier = mask == 0 ? SONDE_NO_TIER : __builtin_ctz(mask);
@@ -180,6 +174,14 @@ void sonde_arm(caml_domain_state *dom, struct sonde_domain *d)
   }
   d->armed_heap = dom->young_end;
   d->is_collecting = 0;
+  publish(dom, d);
+}
+
+void sonde_move_trigger(caml_domain_state *dom, struct sonde_domain *d,
+                        intnat words)
+{
+  if (d->our_trigger == NULL) return;
+  d->our_trigger += words;
   publish(dom, d);
 }
 
@@ -234,6 +236,8 @@ void sonde_count_young(caml_domain_state *dom, struct sonde_domain *d,
       next_sample -= geometric(d);
     }
   }
+  d->our_trigger = dom->young_ptr + next_sample;
+  publish(dom, d);
 }
 
 uintnat sonde_count_block(struct sonde_domain *d, uintnat words)
@@ -243,71 +247,4 @@ uintnat sonde_count_block(struct sonde_domain *d, uintnat words)
   uintnat samples = 1 + binomial(d, words - d->words_left);
   d->words_left = geometric(d);
   return samples;
-}
-
-/* ---- Showing a sampled block ---- */
-
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-  __uint128_t p = (__uint128_t)a * b;
-  return (uint64_t)p ^ (uint64_t)(p >> 64);
-}
-
-/* Two chains at a time: a multiplication waits for the one before it in its own
-   chain only. */
-static uint64_t hash_frames(const __u64 *frames, size_t depth)
-{
-  uint64_t h = 0x2d358dccaa6c78a5u ^ depth, g = 0x4b33a62ed433d4a3u;
-  size_t i = 0;
-  for (; i + 4 <= depth; i += 4) {
-    h = mix(frames[i] ^ 0x8bb84b93962eacc9u, h ^ frames[i + 1]);
-    g = mix(frames[i + 2] ^ 0x4b33a62ed433d4a3u, g ^ frames[i + 3]);
-  }
-  for (; i < depth; i++) h = mix(h ^ frames[i], 0x8bb84b93962eacc9u);
-  h = mix(h ^ g, 0x8bb84b93962eacc9u);
-  return h == 0 ? 1 : h; /* 0 says that there is no stack */
-}
-
-/* The call stack, as statmemprof would capture it, into d->sample. */
-static size_t capture_stack(caml_domain_state *dom, struct sonde_domain *d,
-                            intnat alloc_idx)
-{
-  struct stack_info *stack = dom->current_stack;
-  if (d->stack_depth == 0 || stack == NULL) return 0;
-  /* Before the first OCaml frame there is nothing to walk. */
-  if (stack->sp == Stack_high(stack)) return 0;
-
-  /* The buffer holds as many slots as are asked for, so it is not resized. */
-  _Static_assert(sizeof(backtrace_slot) == sizeof(__u64), "64-bit slots");
-  backtrace_slot *slots = (backtrace_slot *)d->sample->frames;
-  size_t capacity = SONDE_STACK_MAX;
-  return caml_get_callstack(d->stack_depth, &slots, &capacity, alloc_idx);
-}
-
-void sonde_report(caml_domain_state *dom, struct sonde_domain *d, value block,
-                  uintnat wosize, int tier, uintnat n_samples, int source,
-                  int is_young, intnat alloc_idx)
-{
-  struct sonde_sample *s = d->sample;
-  size_t depth = capture_stack(dom, d, alloc_idx);
-
-  s->unique_id = d->info.unique_id;
-  s->domain_id = dom->id;
-  s->block = block;
-  s->size_words = wosize;
-  s->source = source;
-  s->is_young = is_young;
-  s->depth = depth;
-  s->stack_hash = depth == 0 ? 0 : hash_frames(s->frames, depth);
-
-  size_t bytes = sizeof *s + depth * sizeof s->frames[0];
-  uint32_t mask = d->tier_mask;
-  for (int k = tier; n_samples > 0; n_samples = half_of(d, n_samples), k++) {
-    if (mask & 1u << k) {
-      s->tier = k;
-      s->n_samples = n_samples;
-      sonde_fire_alloc(k, s, bytes);
-    }
-    if (mask >> k <= 1) break; /* no coarser tier */
-  }
 }

@@ -3,7 +3,8 @@
  * The runtime's functions that heapsonde stands in for.
  *
  * In:   the calls that the runtime makes to statmemprof, to the minor heap's slow
- *       path and, at the end of a minor collection, to the finalisers.
+ *       path, before it blocks and, at the end of a minor collection, to the
+ *       finalisers.
  * Out:  the same calls to the runtime's own functions, under their aliases
  *       sonde_orig_*, so that the program behaves as with the stock runtime;
  *       and the engine's work besides.
@@ -30,6 +31,7 @@
 #include <caml/minor_gc.h>
 #include <caml/roots.h>
 #include <caml/shared_heap.h>
+#include <caml/signals.h>
 
 extern value sonde_orig_caml_memprof_start(value rate, value depth,
                                            value tracker);
@@ -57,6 +59,9 @@ extern void sonde_orig_caml_memprof_new_domain(caml_domain_state *parent,
 extern void sonde_orig_caml_memprof_delete_domain(caml_domain_state *dom);
 extern void sonde_orig_caml_final_update_last_minor(caml_domain_state *dom);
 
+extern void sonde_orig_caml_enter_blocking_section(void);
+extern void sonde_orig_caml_enter_blocking_section_no_pending(void);
+
 extern int caml_domain_terminating(caml_domain_state *dom);
 
 /* The domain's unique id is not there yet when the domain is made: say that it
@@ -73,6 +78,7 @@ static void announce(caml_domain_state *dom, struct sonde_domain *d)
 static void fire_gc(enum sonde_gc_probe probe, caml_domain_state *dom,
                     struct sonde_domain *d)
 {
+  sonde_flush(d);
   /* Kept up to date for whoever comes and reads the registry. */
   sonde_update_gc(dom, d);
   if (sonde_gc_up(probe)) sonde_fire_gc(probe, &d->gc);
@@ -153,17 +159,6 @@ __asm__(
 /* A combined allocation is at most Max_young_wosize words with the headers. */
 #define MAX_SUB_BLOCKS (Max_young_whsize / 2 + 1)
 
-/* Draw our trigger anew; what is allocated next begins just below [young_ptr]. */
-static void arm_at(caml_domain_state *dom, struct sonde_domain *d,
-                   value *young_ptr)
-{
-  value *here = dom->young_ptr;
-  dom->young_ptr = young_ptr;
-  sonde_arm(dom, d);
-  caml_reset_young_limit(dom);
-  dom->young_ptr = here;
-}
-
 /* Report the sampled sub-blocks, which stand from young_ptr on, in the order of
    their allocation: from the top down. */
 static void report_young(caml_domain_state *dom, struct sonde_domain *d,
@@ -195,8 +190,10 @@ static void sample_first(caml_domain_state *dom, struct sonde_domain *d,
   if (is_hit) {
     announce(dom, d);
     sonde_count_young(dom, d, wosize, nallocs, lens, n_samples);
+  } else {
+    sonde_arm(dom, d);
   }
-  arm_at(dom, d, dom->young_ptr);
+  caml_reset_young_limit(dom);
   if (is_hit)
     report_young(dom, d, wosize, flags & CAML_FROM_CAML, nallocs, lens, tier,
                  n_samples);
@@ -213,12 +210,13 @@ static void sample_first(caml_domain_state *dom, struct sonde_domain *d,
    minor heap would bring about a collection and with it a new trigger, while a
    block that is not hit would be allocated there all the same.
 
-   The decision takes the words of the block out of the game. Until the block
-   is allocated other code may allocate: signal handlers, finalisers, memprof's
-   callbacks, other threads. It draws from the trigger set here. When the original
-   returns, young_ptr says where the block really goes, and sampling goes on below
-   it. If the original raises instead, the allocation does not take place, and
-   what was counted is forgotten with this frame. */
+   The decision takes the words of the block out of the game: the trigger lies as
+   far below young_ptr then as it lay below the block. Until the block is allocated
+   other code may allocate: signal handlers, finalisers, memprof's callbacks, other
+   threads. It goes by that trigger. When the original returns, young_ptr says where
+   the block really goes, and sampling goes on below it. If the original raises
+   instead, the allocation does not take place, and what was counted is forgotten
+   with this frame. */
 void caml_alloc_small_dispatch(caml_domain_state *dom, intnat wosize, int flags,
                                int nallocs, unsigned char *lens)
 {
@@ -237,10 +235,14 @@ void caml_alloc_small_dispatch(caml_domain_state *dom, intnat wosize, int flags,
   if (is_hit) {
     announce(dom, d);
     sonde_count_young(dom, d, wosize, nallocs, lens, n_samples);
+  } else if (dom->young_ptr < d->our_trigger) {
+    sonde_arm(dom, d); /* not to be sampled: it takes its samples with it */
   }
-  arm_at(dom, d, dom->young_ptr + Whsize_wosize(wosize));
+  /* young_limit may stay too high for now: that brings others here in vain. */
+  sonde_move_trigger(dom, d, Whsize_wosize(wosize));
   sonde_orig_caml_alloc_small_dispatch(dom, wosize, flags, nallocs, lens);
-  arm_at(dom, d, dom->young_ptr);
+  sonde_move_trigger(dom, d, -(intnat)Whsize_wosize(wosize));
+  caml_reset_young_limit(dom);
   /* Observers may have come or gone meanwhile. */
   if (is_hit && d->tier != SONDE_NO_TIER)
     report_young(dom, d, wosize, flags & CAML_FROM_CAML, nallocs, lens, tier,
@@ -371,6 +373,29 @@ void caml_memprof_scan_roots(scanning_action f, scanning_action_flags fflags,
   fire_gc(SONDE_COMPACT, dom, d);
 }
 
+/* ---- Blocking sections ---- */
+
+/* The thread may wait here for long, and others may take the domain over. */
+static void before_blocking(void)
+{
+  caml_domain_state *dom = Caml_state_opt;
+  if (dom == NULL) return;
+  struct sonde_domain *d = sonde_domain_of(dom);
+  if (d != NULL) sonde_flush(d);
+}
+
+void caml_enter_blocking_section(void)
+{
+  before_blocking();
+  sonde_orig_caml_enter_blocking_section();
+}
+
+void caml_enter_blocking_section_no_pending(void)
+{
+  before_blocking();
+  sonde_orig_caml_enter_blocking_section_no_pending();
+}
+
 /* ---- Domains and the process ---- */
 
 void caml_memprof_new_domain(caml_domain_state *parent,
@@ -410,6 +435,7 @@ __attribute__((destructor)) static void at_exit(void)
 static void in_child(void)
 {
   sonde_after_fork_in_child();
+  sonde_batch_after_fork_in_child();
   caml_domain_state *dom = Caml_state_opt;
   if (dom == NULL) return;
   struct sonde_domain *d = sonde_domain_of(dom);

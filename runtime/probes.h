@@ -15,9 +15,9 @@
  * zone and kills forked children. The alignment keeps the ten bytes within a
  * page, without which they cannot be attached.
  *
- * Registers. Argument 1 is in rdi and argument 2 in rsi, always: BPF programs
- * read registers and need not parse the argument strings. Where argument 1 is a
- * sample its first six words are in the registers that abi.h says.
+ * Registers. Arguments are in rdi, rsi, rdx, rcx, r8 and r9, as many as there
+ * are, always: BPF programs read registers and need not parse the argument
+ * strings.
  */
 #ifndef SONDE_PROBES_H
 #define SONDE_PROBES_H
@@ -66,22 +66,18 @@
                    : "D"(p), "S"((__u64)(bytes))                               \
                    : "memory")
 
-/* Whatever lies there, eight bytes at a time. */
-typedef __u64 __attribute__((may_alias)) sonde_word;
-
-/* The same of a struct sonde_sample *s. */
-#define SONDE_SITE_SAMPLE(name, sem, s, bytes)                                 \
+/* The same with the arguments of the sampling probes; abi.h says what they are. */
+#define SONDE_SITE_BATCH(name, sem, samples, bytes, unique_id, tier, now_ns, tid) \
   do {                                                                         \
-    const sonde_word *words_ = (const sonde_word *)(s);                        \
-    register __u64 r8_ __asm__("r8") = words_[2];                              \
-    register __u64 r9_ __asm__("r9") = words_[3];                              \
-    register __u64 r10_ __asm__("r10") = words_[4];                            \
-    register __u64 r11_ __asm__("r11") = words_[5];                            \
-    __asm__ volatile(SONDE_SITE_BYTES SONDE_NOTE(name, sem, "8@%%rdi 8@%%rsi") \
+    register __u64 r8_ __asm__("r8") = (now_ns);                               \
+    register __u64 r9_ __asm__("r9") = (tid);                                  \
+    __asm__ volatile(SONDE_SITE_BYTES                                          \
+                     SONDE_NOTE(name, sem, "8@%%rdi 8@%%rsi 8@%%rdx 8@%%rcx "  \
+                                           "8@%%r8 8@%%r9")                    \
                      :                                                         \
-                     : "D"(s), "S"((__u64)(bytes)), "d"(words_[0]),            \
-                       "c"(words_[1]), "r"(r8_), "r"(r9_), "r"(r10_),          \
-                       "r"(r11_)                                               \
+                     : "D"(samples), "S"((__u64)(bytes)),                      \
+                       "d"((__u64)(unique_id)), "c"((__u64)(tier)), "r"(r8_),  \
+                       "r"(r9_)                                                \
                      : "memory");                                              \
   } while (0)
 

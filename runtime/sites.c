@@ -137,13 +137,16 @@ void sonde_after_fork_in_child(void)
 }
 
 /* One site per tier: each has its own semaphore and its own observers. */
-SITES void sonde_fire_alloc(int tier, struct sonde_sample *s, size_t bytes)
+SITES void sonde_fire_alloc(int tier, const struct sonde_sample *samples,
+                            size_t bytes, const struct sonde_shown *shown)
 {
   if (!is_up(&sonde_sem_alloc[tier], &inherited_alloc[tier])) return;
 
 #define TIER(k)                                                                \
   case k:                                                                      \
-    SONDE_SITE_SAMPLE("alloc_" #k, "sonde_sem_alloc + 2 * " #k, s, bytes);     \
+    SONDE_SITE_BATCH("alloc_" #k, "sonde_sem_alloc + 2 * " #k, samples, bytes, \
+                     shown->unique_id, k | (__u64)shown->flags << 32,          \
+                     shown->now_ns, shown->tid);                               \
     break;
   switch (tier) {
     TIER(0) TIER(1) TIER(2) TIER(3) TIER(4) TIER(5) TIER(6) TIER(7) TIER(8)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside of the probed runtime: the state of a domain, and what the three
+ * Inside of the probed runtime: the state of a domain, and what the four
  * files of runtime/ offer one another.
  *
  *   hooks.c   the runtime's functions that we define in the place of its own
- *   engine.c  which words are sampled, and what is shown of a sampled block
+ *   engine.c  which words are sampled
+ *   batch.c   what is shown of a sampled block, and when
  *   sites.c   the semaphores, the probe sites, the registry
  *
  * In:   the headers of the user's own OCaml (ocamlc -where)/caml, under
@@ -86,9 +87,35 @@ struct sonde_domain {
      them run on when another domain takes over the slot. */
   uintnat begin_minor_words, begin_promoted_words, begin_major_words;
 
-  /* What the sampling probes show, with room for SONDE_STACK_MAX frames.
-     Allocated when first needed, kept for the next domain of the slot. */
-  struct sonde_sample *sample;
+  /* Samples that wait to be handed over: batch->samples[0 .. n_waiting - 1]. */
+  uint32_t n_waiting;
+
+  /* Allocated when first needed, kept for the next domain of the slot. */
+  struct sonde_batch *batch;
+};
+
+/* Frames that a batch has room for. A full one of usual stacks takes a quarter;
+   with less than the frames that are asked for left it is handed over. */
+#define SONDE_BATCH_FRAMES (4 * SONDE_STACK_MAX)
+
+/* The samples of a domain that wait to be handed over; all were drawn for the
+   same tier and allocated by the same thread. */
+struct sonde_batch {
+  struct sonde_sample samples[SONDE_BATCH_MAX];
+  uint32_t n_frames;
+  int tier;
+  uint32_t tid;       /* of that thread, as sonde_tid tells it */
+  int is_introduced;  /* the thread has handed over a batch of its own itself */
+  uint64_t handed_ns; /* when a batch was last handed over */
+  uint64_t frames[SONDE_BATCH_FRAMES];
+};
+
+/* What a sampling probe shows besides the samples. */
+struct sonde_shown {
+  uint32_t unique_id;
+  uint32_t flags; /* SONDE_BATCH_* */
+  uint32_t tid;
+  uint64_t now_ns;
 };
 
 /* ---- sites.c ---- */
@@ -112,8 +139,9 @@ uint32_t sonde_stack_depth_up(void);
 /* A forked child has the semaphores of its parent, but no observer. */
 void sonde_after_fork_in_child(void);
 
-/* Fire alloc_<tier> if its semaphore is up. [bytes] with the frames. */
-void sonde_fire_alloc(int tier, struct sonde_sample *s, size_t bytes);
+/* Fire alloc_<tier> if its semaphore is up. */
+void sonde_fire_alloc(int tier, const struct sonde_sample *samples,
+                      size_t bytes, const struct sonde_shown *shown);
 
 enum sonde_gc_probe {
   SONDE_MINOR_END,
@@ -150,6 +178,11 @@ void sonde_refresh(struct sonde_domain *d);
    then it would draw again until the sample goes elsewhere. */
 void sonde_arm(caml_domain_state *dom, struct sonde_domain *d);
 
+/* Move our trigger by so many words, upwards if positive, and put the higher of
+   memprof's and ours into the domain state. */
+void sonde_move_trigger(caml_domain_state *dom, struct sonde_domain *d,
+                        intnat words);
+
 /* Remember how far the next sample is when a minor collection begins. */
 void sonde_before_minor_gc(caml_domain_state *dom, struct sonde_domain *d);
 
@@ -160,7 +193,7 @@ void sonde_rearm(caml_domain_state *dom, struct sonde_domain *d);
 /* How many of our samples fall on the sub-blocks of an allocation of [wosize]
    words in all that begins at young_ptr. [lens] as in the frame descriptor,
    NULL for a single block. Fills n_samples[0 .. nallocs - 1], index 0 being the
-   lowest address. */
+   lowest address. Our trigger lies below the allocation then. */
 void sonde_count_young(caml_domain_state *dom, struct sonde_domain *d,
                        uintnat wosize, int nallocs, unsigned char *lens,
                        unsigned short *n_samples);
@@ -169,14 +202,33 @@ void sonde_count_young(caml_domain_state *dom, struct sonde_domain *d,
    Call only if words >= d->words_left. */
 uintnat sonde_count_block(struct sonde_domain *d, uintnat words);
 
-/* Show a block with [n_samples] >= 1 samples, drawn for [tier], to every
+/* Binomial(n, 1/2): of a tier's n samples those of the next coarser one. */
+uintnat sonde_half_of(struct sonde_domain *d, uintnat n);
+
+/* Bring d->gc up to date with the domain's own statistics. */
+void sonde_update_gc(caml_domain_state *dom, struct sonde_domain *d);
+
+/* ---- batch.c ---- */
+
+/* Make room for samples. Returns 0 if memory is short. */
+int sonde_batch_new(struct sonde_domain *d);
+
+/* Take a block with [n_samples] >= 1 samples, drawn for [tier], for every
    observer of that tier and of coarser ones. [alloc_idx] as in
    caml_get_callstack. */
 void sonde_report(caml_domain_state *dom, struct sonde_domain *d, value block,
                   uintnat wosize, int tier, uintnat n_samples, int source,
                   int is_young, intnat alloc_idx);
 
-/* Bring d->gc up to date with the domain's own statistics. */
-void sonde_update_gc(caml_domain_state *dom, struct sonde_domain *d);
+/* Hand over all that waits. Call only if something does; sonde_flush asks. */
+void sonde_hand_over(struct sonde_domain *d);
+
+Caml_inline void sonde_flush(struct sonde_domain *d)
+{
+  if (CAMLunlikely(d->n_waiting > 0)) sonde_hand_over(d);
+}
+
+/* What waits is the parent's, which hands it over itself. */
+void sonde_batch_after_fork_in_child(void);
 
 #endif /* SONDE_H */
