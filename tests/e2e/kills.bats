@@ -192,7 +192,8 @@ one_moment() {
   for kind in "${KINDS[@]}"; do unobserved "$kind"; done
   for ((i = first; i < first + n; i++)); do
     one_moment "$i" || {
-      tail -n 5 residue.out residue.err client.err daemon.err 2>/dev/null || true
+      cat residue.out residue.err 2>/dev/null || true
+      tail -n 5 client.err daemon.err 2>/dev/null || true
       fail "$moment: KILLS_SEED=$seed KILLS_FIRST=$i KILLS_N=1 is this one"
     }
     [[ -z ${KILLS_VERBOSE-} ]] || echo "# $moment" >&3

@@ -258,8 +258,8 @@ static void print(const struct residue *r, bool all)
 	for (size_t i = 0; i < r->objects.n_things; i++)
 		if (r->is_left[i])
 			print_object(r, &r->objects.things[i]);
-	if (all && !r->n_processes && !r->n_left && !r->objects.n_holders)
-		printf("nothing left\n");
+	if (all && !r->n_processes && !r->n_left && !r->objects.n_holders && !r->objects_failed)
+		printf("nothing of heapsonde in the kernel\n");
 }
 
 /* ---- how it ends ----------------------------------------------------------------- */
