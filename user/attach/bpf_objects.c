@@ -109,10 +109,10 @@ static int add_link(struct search *s, uint32_t id, int fd)
 	if (bpf_link_get_info_by_fd(fd, &info, &len))
 		return -errno;
 	for (size_t i = 0; i < s->out->n_things; i++) {
-		const struct bpf_thing *t = &s->out->things[i];
+		const struct bpf_thing t = s->out->things[i]; /* a copy, as adding moves them */
 
-		if (t->kind == BPF_KIND_PROGRAM && t->id == info.prog_id)
-			return add(s, BPF_KIND_LINK, id, t->name, info.prog_id);
+		if (t.kind == BPF_KIND_PROGRAM && t.id == info.prog_id)
+			return add(s, BPF_KIND_LINK, id, t.name, info.prog_id);
 	}
 	return 0;
 }
