@@ -57,11 +57,16 @@ static void names_what_is_missing(void **state)
 	expect(&f, -EOPNOTSUPP, "bpf_loop");
 	f = all;
 	f.ringbuf = false;
+	f.ringbuf_error = -EINVAL;
 	expect(&f, -EOPNOTSUPP, "ring buffer");
+	f.ringbuf_error = -ENOMEM;
+	expect(&f, -ENOMEM, "cannot create BPF maps: Cannot allocate memory");
 	f = all;
 	f.bpf = false;
 	f.bpf_error = -ENOSYS;
 	expect(&f, -EOPNOTSUPP, "BPF programs");
+	f.bpf_error = -EMFILE;
+	expect(&f, -EMFILE, "cannot load BPF programs: Too many open files");
 	f.bpf_error = -EPERM;
 	expect(&f, -EPERM, "although the capabilities are there");
 	f.caps = 1ull << CAP_BPF;

@@ -136,6 +136,12 @@ static void skeleton__configure(struct attachment *a, const struct attach_option
 	}
 }
 
+/* The target went, or began to run another program, while it was being attached to. */
+static int has_ended(const struct attachment *a, struct hs_error *err)
+{
+	return hs_error__set(err, -ESRCH, "process %d has ended", (int)a->target->pid);
+}
+
 static int load(struct attachment *a, const struct attach_options *o,
 		const struct kernel_features *kernel, struct hs_error *err)
 {
@@ -156,8 +162,15 @@ static int load(struct attachment *a, const struct attach_options *o,
 				     "the kernel refused the BPF programs: %s (set "
 				     "HEAPSONDE_LIBBPF_DEBUG=1 to see why)",
 				     strerror(-ret));
+	/* libbpf does without the mapping where a trial of it failed; we do not. */
+	if (!a->skel->bss)
+		return hs_error__set(err, -ENOMEM,
+				     "the kernel refused to map memory of the BPF programs: it may "
+				     "be short of memory");
 	profile__write(a, o);
 	ret = domains__enter(a, o);
+	if (ret == -ESRCH)
+		return has_ended(a, err);
 	if (ret)
 		return hs_error__set(err, ret, "cannot set up the BPF maps: %s", strerror(-ret));
 	return 0;
@@ -188,6 +201,8 @@ static int attach(struct attachment *a, struct bpf_link **to, struct bpf_program
 	}
 	if (!link) {
 		ret = -errno;
+		if (ret == -ESRCH)
+			return has_ended(a, err);
 		return hs_error__set(err, ret, "cannot attach %s to PID %d: %s",
 				     bpf_program__name(prog), a->target->pid, strerror(-ret));
 	}

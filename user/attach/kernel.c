@@ -106,14 +106,15 @@ static int try_program(void)
 	return 0;
 }
 
-static bool try_ringbuf(void)
+static int try_ringbuf(void)
 {
 	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "hs_probe", 0, 0,
 				(__u32)sysconf(_SC_PAGESIZE), NULL);
 
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
 }
 
 static bool try_sleepable(void)
@@ -173,7 +174,8 @@ static void try_bpf(struct kernel_features *f)
 	f->bpf_error = try_program();
 	f->bpf = f->bpf_error == 0;
 	if (f->bpf) {
-		f->ringbuf = try_ringbuf();
+		f->ringbuf_error = try_ringbuf();
+		f->ringbuf = f->ringbuf_error == 0;
 		f->bpf_loop =
 			libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) == 1;
 		f->sleepable_uprobe = try_sleepable();
@@ -316,6 +318,12 @@ static bool denied(int code)
 	return code == -EPERM || code == -EACCES;
 }
 
+/* The kernel can do it, but not now. */
+static bool is_shortage(int code)
+{
+	return code == -ENOMEM || code == -EMFILE || code == -ENFILE || code == -EAGAIN;
+}
+
 static int not_permitted(const struct kernel_features *f, const char *what, struct hs_error *err)
 {
 	char caps[128];
@@ -341,8 +349,16 @@ int kernel_features__require(const struct kernel_features *f, struct hs_error *e
 {
 	if (!f->bpf && denied(f->bpf_error))
 		return not_permitted(f, "load BPF programs", err);
+	if (!f->bpf && is_shortage(f->bpf_error))
+		return hs_error__set(err, f->bpf_error, "cannot load BPF programs: %s",
+				     strerror(-f->bpf_error));
 	if (!f->bpf)
 		return missing(f, "BPF programs of type kprobe", err);
+	if (!f->ringbuf && denied(f->ringbuf_error))
+		return not_permitted(f, "create BPF maps", err);
+	if (!f->ringbuf && is_shortage(f->ringbuf_error))
+		return hs_error__set(err, f->ringbuf_error, "cannot create BPF maps: %s",
+				     strerror(-f->ringbuf_error));
 	if (!f->ringbuf)
 		return missing(f, "the BPF ring buffer", err);
 	if (!f->bpf_loop)
@@ -350,6 +366,9 @@ int kernel_features__require(const struct kernel_features *f, struct hs_error *e
 	/* A link that filters by thread would lose what other domains allocate. */
 	if (!f->perf_uprobe && !f->uprobe_multi_by_pid && denied(f->perf_error))
 		return not_permitted(f, "attach uprobes", err);
+	if (!f->perf_uprobe && !f->uprobe_multi_by_pid && is_shortage(f->perf_error))
+		return hs_error__set(err, f->perf_error, "cannot open a uprobe: %s",
+				     strerror(-f->perf_error));
 	if (!f->perf_uprobe && !f->uprobe_multi_by_pid)
 		return missing(f, "uprobes with semaphores (CONFIG_UPROBE_EVENTS)", err);
 	if (!f->pidfd_open)

@@ -34,6 +34,7 @@ struct kernel_features {
 	int perf_error;           /* why perf_uprobe is false, likewise */
 	bool bpf;                 /* a program of type KPROBE can be loaded */
 	bool ringbuf;             /* BPF_MAP_TYPE_RINGBUF */
+	int ringbuf_error;        /* why it is false, likewise */
 	bool bpf_loop;            /* bpf_loop in KPROBE programs */
 	bool sleepable_uprobe;    /* sleepable KPROBE programs with copy_from_user */
 	bool perf_uprobe;         /* perf_event uprobes with a semaphore (ref_ctr) */

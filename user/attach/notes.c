@@ -79,6 +79,13 @@ static struct probe_site *site_by_name(struct probe_set *set, const char *wanted
 	return NULL;
 }
 
+const struct probe_site *notes__site(const struct probe_set *set, unsigned i, char *name,
+				     size_t size)
+{
+	/* site_at is the reader's, who fills in; here it comes back as it went in. */
+	return site_at((struct probe_set *)set, i, name, size);
+}
+
 const char *notes__missing(const struct probe_set *set)
 {
 	/* A copy, since site_at hands out pointers for the reader to fill. */
@@ -111,6 +118,30 @@ int notes__file_offset(Elf *elf, uint64_t vaddr, uint64_t len, uint32_t flags, u
 			continue;
 		/* No file has more, and offsets are signed where they go. */
 		if (__builtin_add_overflow(ph.p_offset, delta, offset) || *offset > INT64_MAX - len)
+			continue;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int notes__vaddr(Elf *elf, uint64_t offset, uint64_t len, uint32_t flags, uint64_t *vaddr)
+{
+	size_t n;
+
+	if (elf_getphdrnum(elf, &n))
+		return -ENOENT;
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr ph;
+		uint64_t delta;
+
+		if (!gelf_getphdr(elf, (int)i, &ph))
+			return -ENOENT;
+		if (ph.p_type != PT_LOAD || (ph.p_flags & flags) != flags || offset < ph.p_offset)
+			continue;
+		delta = offset - ph.p_offset;
+		if (delta >= ph.p_filesz || len > ph.p_filesz - delta)
+			continue;
+		if (__builtin_add_overflow(ph.p_vaddr, delta, vaddr))
 			continue;
 		return 0;
 	}

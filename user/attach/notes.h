@@ -45,6 +45,13 @@ int notes__is_elf(int fd);
 const char *notes__missing(const struct probe_set *set);
 
 /*
+ * The probes of a set one after the other: i = 0 .. and NULL at the end. Their names are
+ * those of the notes; name: size bytes for it, 24 are enough.
+ */
+const struct probe_site *notes__site(const struct probe_set *set, unsigned i, char *name,
+				     size_t size);
+
+/*
  * Do the file's bytes at offset (a probe_site's) read `nop` followed by the
  * ten-byte nop that kernels from 7.2 on can optimize, without a page boundary
  * inside it? 1 yes, 0 no, or a negative errno.
@@ -57,5 +64,11 @@ int notes__site_has_nop10(int fd, uint64_t offset);
  * PF_W). 0, or -ENOENT if there is none.
  */
 int notes__file_offset(Elf *elf, uint64_t vaddr, uint64_t len, uint32_t flags, uint64_t *offset);
+
+/*
+ * The other way round: the link-time address of len bytes at offset of the file, which must
+ * lie in one PT_LOAD segment that has all of flags. 0, or -ENOENT if there is none.
+ */
+int notes__vaddr(Elf *elf, uint64_t offset, uint64_t len, uint32_t flags, uint64_t *vaddr);
 
 #endif /* HEAPSONDE_NOTES_H */

@@ -22,9 +22,10 @@ static int rates_in_force(const struct attachment *a, uint32_t *slots)
 	int fd = attachment__domains_fd(a);
 	struct hs_domain_key key, *previous = NULL;
 	struct hs_domain d;
+	int err;
 
 	*slots = 0;
-	while (!bpf_map_get_next_key(fd, previous, &key)) {
+	while (!(err = bpf_map_get_next_key(fd, previous, &key))) {
 		previous = &key;
 		if (bpf_map_lookup_elem(fd, &key, &d))
 			return -EAGAIN; /* it has just been taken away: the next key is unsure */
@@ -32,7 +33,7 @@ static int rates_in_force(const struct attachment *a, uint32_t *slots)
 		    !(d.flags & HS_DOMAIN_TERMINATED))
 			*slots |= 1u << d.rate_seq % HS_RATES;
 	}
-	return 0;
+	return err == -ENOENT ? 0 : err; /* that is the end; after another one slots would lack */
 }
 
 int attachment__set_rate(struct attachment *a, const struct tier_choice *tier, struct hs_error *err)

@@ -31,6 +31,7 @@ static const struct {
 	{ "report", cmd_report, "where a recorded program's words come from" },
 	{ "timeline", cmd_timeline, "a recorded program's words over time" },
 	{ "top", cmd_top, "live view of what a process allocates, and what becomes of it" },
+	{ "residue", cmd_residue, "what heapsondes that have gone have left behind, if anything" },
 	{ "version", cmd_version, "versions, and what this kernel offers" },
 };
 

@@ -92,8 +92,9 @@ int counters__read(const struct attachment *a, pid_t tgid, struct domain_stat **
 	struct hs_domain_key key, *previous = NULL;
 	struct domain_stat *stats = NULL, *grown;
 	size_t n = 0, room = 0;
+	int err;
 
-	while (!bpf_map_get_next_key(fd, previous, &key)) {
+	while (!(err = bpf_map_get_next_key(fd, previous, &key))) {
 		previous = &key;
 		if (key.tgid != (uint32_t)tgid)
 			continue;
@@ -101,14 +102,22 @@ int counters__read(const struct attachment *a, pid_t tgid, struct domain_stat **
 			room = room ? 2 * room : 16;
 			grown = realloc(stats, room * sizeof(*stats));
 			if (!grown) {
-				free(stats);
-				return -ENOMEM;
+				err = -ENOMEM;
+				break;
 			}
 			stats = grown;
 		}
 		stats[n].unique_id = key.unique_id;
-		if (!bpf_map_lookup_elem(fd, &key, &stats[n].d))
+		err = bpf_map_lookup_elem(fd, &key, &stats[n].d);
+		if (!err)
 			n++;
+		else if (err != -ENOENT)
+			break;
+	}
+	/* The end is an error, too, and no other may pass for it: domains would be missing. */
+	if (err != -ENOENT) {
+		free(stats);
+		return err;
 	}
 	if (n)
 		qsort(stats, n, sizeof(*stats), by_unique_id);

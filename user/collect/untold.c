@@ -55,10 +55,10 @@ static int tell_list(struct untold *u, uint32_t index, const struct owner *owner
 {
 	for (uint32_t steps = 0; index && steps < 1u << 23; steps++) {
 		struct hs_block b;
-		int err = 0;
+		int err = bpf_map_lookup_elem(u->blocks_fd, &index, &b);
 
-		if (bpf_map_lookup_elem(u->blocks_fd, &index, &b))
-			return 0;
+		if (err)
+			return err == -ENOENT ? 0 : err;
 		if (b.flags & HS_BLOCK_UNTOLD)
 			err = tell(u, &b, owner, HS_REC_PROMOTE,
 				   b.flags & HS_BLOCK_DEAD ? b.addr : clock__now_ns());

@@ -313,7 +313,7 @@ int profile__set_rate(struct profile *p, const struct tier_choice *tier, struct 
 
 int profile__finish(struct profile *p, enum end_reason reason)
 {
-	int ret;
+	int ret, missed;
 
 	if (p->state == PROFILE_FINISHED)
 		return -EALREADY;
@@ -331,10 +331,13 @@ int profile__finish(struct profile *p, enum end_reason reason)
 	if (!ret)
 		ret = domain_book__each_change(p->book, true, on_counters,
 					       &(struct counters_context){ p, p->counted_ns });
-	attachment__missed(p->attachment, &p->missed);
+	missed = attachment__missed(p->attachment, &p->missed);
 	p->summary = profile_json__summary(p);
 	if (!ret)
 		ret = p->summary ? p->sink->ops->json(p->sink, p->summary) : -ENOMEM;
+	/* Samples would be missing that nobody has counted. */
+	if (!ret)
+		ret = missed;
 	return ret ? ret : p->sink->ops->flush(p->sink);
 }
 
