@@ -3,6 +3,9 @@
 # Samples are handed over in batches: when, whose they are, of what time, and what is
 # missing when a program is killed.
 
+# start_target and start_record set NAME_pid.
+# shellcheck disable=SC2154
+
 load helpers
 
 # A batch less one: what a domain may have waiting.
