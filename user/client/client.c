@@ -109,8 +109,9 @@ int client__send(struct client *c, const json_t *request, int passed_fd, struct 
 
 /* ---- answers ---- */
 
-/* JSON is UTF-8, in which the second 32 control characters (C1) begin with C2. */
-static int clean_string(json_t *string)
+/* JSON is UTF-8, in which the second 32 control characters (C1) begin with C2. has_lines: line
+ * ends may stay. */
+static int clean_string(json_t *string, bool has_lines)
 {
 	size_t n = json_string_length(string);
 	char *text = malloc(n + 1);
@@ -121,6 +122,8 @@ static int clean_string(json_t *string)
 	memcpy(text, json_string_value(string), n);
 	text[n] = 0;
 	for (char *p = text; *p; p++) {
+		if (*p == '\n' && has_lines)
+			continue;
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			*p = '?';
 		else if ((unsigned char)*p == 0xc2 && (unsigned char)p[1] < 0xa0)
@@ -144,7 +147,7 @@ static bool is_clean_name(const char *name)
  * Who listens may be anybody, and what he says is shown on terminals: take the control
  * characters out. 0, or -1 without memory. As deep as WIRE_DEPTH_MAX allows.
  */
-static int clean_value(json_t *value)
+static int clean_value(json_t *value, bool has_lines)
 {
 	const char *name;
 	json_t *item;
@@ -153,14 +156,15 @@ static int clean_value(json_t *value)
 	int ret = 0;
 
 	if (json_is_string(value))
-		return clean_string(value);
-	json_array_foreach(value, i, item) if (!ret) ret = clean_value(item);
+		return clean_string(value, has_lines);
+	json_array_foreach(value, i, item) if (!ret) ret = clean_value(item, false);
 	json_object_foreach_safe(value, next, name, item)
 	{
 		if (!is_clean_name(name))
 			json_object_del(value, name);
 		else if (!ret)
-			ret = clean_value(item);
+			/* The table of sites at the end of a recording. */
+			ret = clean_value(item, !strcmp(name, "top"));
 	}
 	return ret;
 }
@@ -213,7 +217,7 @@ int client__receive(struct client *c, json_t **answer, struct hs_error *err)
 	if (!ret)
 		return 0;
 	wire_message__deinit(&c->message);
-	if (clean_value(object)) {
+	if (clean_value(object, false)) {
 		json_decref(object);
 		return receive_error(c, -ENOMEM, err);
 	}
