@@ -94,7 +94,7 @@ places() {
   awk '$2 != "0/0" || $1 !~ /^(-rw-r--r--|-rwxr-xr-x|drwxr-xr-x|l)/ { print; bad = 1 } END { exit bad }' list
   awk -v name="$name" 'index($6, name "/") != 1 { print; bad = 1 } END { exit bad }' list
   grep -q "$name/user/export/html/built/page.h" list
-  not grep -E '\.o$|/build/|node_modules|/\.git/' list
+  not grep -E '\.o$|/build/|node_modules|/\.git/|/fuzz/(corpus|regressions)/' list
 }
 
 @test "Debian: lintian has nothing to say" {
