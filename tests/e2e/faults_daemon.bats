@@ -11,7 +11,6 @@ load helpers
 load daemon_helpers
 load faults_helpers
 
-# bats test_tags=kernel
 @test "the daemon killed: targets run on, nothing is left, and another one can begin" {
   start_daemon
   start_target target busy --domains 2

@@ -54,7 +54,6 @@ load helpers
   gone objects
 }
 
-# bats test_tags=kernel
 @test "a program that is started twice: only the one that was named is sampled" {
   start_target one lists 100000 --wait
   start_target two lists 100000 --wait
