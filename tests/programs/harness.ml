@@ -19,6 +19,8 @@
        the program has allocated BLOCKS blocks of SIZE fields each, WORDS words in
        all, headers included, at FUNCTION. WHERE is "top" if FUNCTION is the innermost frame,
        "any" if it is one of them. "-" for a field that may be anything.
+     places N
+       N more domains have been spawned, before quick_stat
      quick_stat MINOR PROMOTED MAJOR
        Gc.quick_stat at the end, of all domains that ever were
 
@@ -76,6 +78,7 @@ let with_places_taken n f =
     Mutex.lock gate;
     let pass () = Mutex.lock gate; Mutex.unlock gate in
     let domains = List.init n (fun _ -> Domain.spawn pass) in
+    Printf.printf "places\t%d\n" n;
     let result = f () in
     Mutex.unlock gate;
     List.iter Domain.join domains;
