@@ -136,6 +136,24 @@ int proc__read_status(int proc_fd, struct proc_status *out)
 	return ret;
 }
 
+/* PF_KTHREAD in the kernel's linux/sched.h. */
+#define FLAG_KERNEL_THREAD 0x00200000u
+
+bool proc__is_kernel_thread(int proc_fd)
+{
+	const char *name_end;
+	unsigned int flags;
+	char text[1024];
+
+	if (read_file(proc_fd, "stat", text, sizeof(text)) < 0)
+		return false;
+	/* The name may hold anything, so count from its end: state, ppid, pgrp, session, tty,
+	 * tpgid, flags. */
+	name_end = strrchr(text, ')');
+	return name_end && sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+	       flags & FLAG_KERNEL_THREAD;
+}
+
 int proc__check_mounted(struct hs_error *err)
 {
 	char *text = malloc(MAX_STATUS_BYTES);

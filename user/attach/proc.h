@@ -29,7 +29,7 @@ struct proc_status {
 	uid_t uids[4];         /* real, effective, saved, of the file system */
 	gid_t gids[4];         /* the same */
 	uint64_t capabilities; /* permitted or effective, bit by number */
-	bool has_memory;       /* kernel threads have none */
+	bool has_memory;       /* kernel threads have none, nor has a process that is ending */
 };
 
 /*
@@ -47,6 +47,9 @@ int proc__open(pid_t pid);
 
 /* Read the status of the process whose directory proc_fd is. 0 or a negative errno. */
 int proc__read_status(int proc_fd, struct proc_status *out);
+
+/* Is it a thread of the kernel? False where that cannot be read: it has ended. */
+bool proc__is_kernel_thread(int proc_fd);
 
 /*
  * The command line, arguments separated by spaces (the first 16 KiB of it), or

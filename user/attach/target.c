@@ -188,6 +188,9 @@ static int fill_in(struct target *t, struct exe_cache *cache, struct hs_error *e
 	ret = proc__read_command(t->proc_fd, &t->command);
 	if (ret)
 		return open_failed(t, ret, err);
+	/* It has let go of its memory, and is not yet a zombie. */
+	if (!status.has_memory && !proc__is_kernel_thread(t->proc_fd))
+		return open_failed(t, -ESRCH, err);
 	if (!status.has_memory) {
 		/* A kernel thread runs no file, and asking for it could be forbidden. */
 		t->exe = strdup("");
