@@ -99,53 +99,45 @@ const char *notes__missing(const struct probe_set *set)
 	return set->registry_vaddr ? NULL : "registry";
 }
 
-int notes__file_offset(Elf *elf, uint64_t vaddr, uint64_t len, uint32_t flags, uint64_t *offset)
+/* From an address to the offset in the file of the segment that holds it, or back. */
+static int translate(Elf *elf, bool to_offset, uint64_t from, uint64_t len, uint32_t flags,
+		     uint64_t *to)
 {
 	size_t n;
 
 	if (elf_getphdrnum(elf, &n))
 		return -ENOENT;
 	for (size_t i = 0; i < n; i++) {
+		uint64_t begin, other, delta;
 		GElf_Phdr ph;
-		uint64_t delta;
 
 		if (!gelf_getphdr(elf, (int)i, &ph))
 			return -ENOENT;
-		if (ph.p_type != PT_LOAD || (ph.p_flags & flags) != flags || vaddr < ph.p_vaddr)
+		begin = to_offset ? ph.p_vaddr : ph.p_offset;
+		other = to_offset ? ph.p_offset : ph.p_vaddr;
+		if (ph.p_type != PT_LOAD || (ph.p_flags & flags) != flags || from < begin)
 			continue;
-		delta = vaddr - ph.p_vaddr;
+		delta = from - begin;
 		if (delta >= ph.p_filesz || len > ph.p_filesz - delta)
 			continue;
+		if (__builtin_add_overflow(other, delta, to))
+			continue;
 		/* No file has more, and offsets are signed where they go. */
-		if (__builtin_add_overflow(ph.p_offset, delta, offset) || *offset > INT64_MAX - len)
+		if (to_offset && *to > INT64_MAX - len)
 			continue;
 		return 0;
 	}
 	return -ENOENT;
 }
 
+int notes__file_offset(Elf *elf, uint64_t vaddr, uint64_t len, uint32_t flags, uint64_t *offset)
+{
+	return translate(elf, true, vaddr, len, flags, offset);
+}
+
 int notes__vaddr(Elf *elf, uint64_t offset, uint64_t len, uint32_t flags, uint64_t *vaddr)
 {
-	size_t n;
-
-	if (elf_getphdrnum(elf, &n))
-		return -ENOENT;
-	for (size_t i = 0; i < n; i++) {
-		GElf_Phdr ph;
-		uint64_t delta;
-
-		if (!gelf_getphdr(elf, (int)i, &ph))
-			return -ENOENT;
-		if (ph.p_type != PT_LOAD || (ph.p_flags & flags) != flags || offset < ph.p_offset)
-			continue;
-		delta = offset - ph.p_offset;
-		if (delta >= ph.p_filesz || len > ph.p_filesz - delta)
-			continue;
-		if (__builtin_add_overflow(ph.p_vaddr, delta, vaddr))
-			continue;
-		return 0;
-	}
-	return -ENOENT;
+	return translate(elf, false, offset, len, flags, vaddr);
 }
 
 /* Is vaddr made read-only by the dynamic linker? The kernel could not count there. */
