@@ -48,7 +48,7 @@ attempt() {
   if ((status == 0)); then
     done_=$((done_ + 1))
   elif ((status == 1)) && (($(wc -l <attempt.err) == 1)) &&
-    grep -Eq 'has ended|no process|ended or ran another program|ends|end of' attempt.err; then
+    grep -Eq 'has ended|no process|No such process|ended or ran another program|ends|end of' attempt.err; then
     refused_=$((refused_ + 1))
   else
     cat attempt.err

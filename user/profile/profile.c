@@ -85,6 +85,8 @@ static int check_domains(const struct target *t, const struct attach_options *a,
 	if (!a->domains)
 		return 0;
 	n = target__domains(t, &live);
+	if (n == -ESRCH)
+		return hs_error__set(err, n, "process %d has ended", t->pid);
 	if (n < 0)
 		return hs_error__set(err, n, "cannot read the domains of PID %d: %s", t->pid,
 				     strerror(-n));
