@@ -56,11 +56,12 @@ const char *__lsan_default_suppressions(void)
 /*
  * LSan looks at a process by means of ptrace, from a process of its own. Within the
  * sandbox neither is to be had: whoever tries is killed. Leaks of the daemon's
- * code are looked for in the unit tests, and its growth in the soak test.
+ * code are looked for in the unit tests, and its growth in the soak test. Nor does it
+ * work without /proc.
  */
 int __lsan_is_turned_off(void)
 {
-	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 0;
+	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 0 || access("/proc/self/task", R_OK);
 }
 
 /* For this process; each takes the descriptor for its own, and opens another file if it is not. */
@@ -86,15 +87,15 @@ void __ubsan_on_report(void)
 }
 
 /* A worker closes all that it has inherited; not the reports. */
-int close_range(unsigned int first, unsigned int last, int flags)
+int close_range(unsigned int fd, unsigned int max_fd, int flags)
 {
 	unsigned int kept = (unsigned int)report_fd;
 
-	if (report_fd < 0 || kept < first || kept > last)
-		return (int)syscall(SYS_close_range, first, last, flags);
-	if (kept > first && syscall(SYS_close_range, first, kept - 1, flags))
+	if (report_fd < 0 || kept < fd || kept > max_fd)
+		return (int)syscall(SYS_close_range, fd, max_fd, flags);
+	if (kept > fd && syscall(SYS_close_range, fd, kept - 1, flags))
 		return -1;
-	if (kept < last && syscall(SYS_close_range, kept + 1, last, flags))
+	if (kept < max_fd && syscall(SYS_close_range, kept + 1, max_fd, flags))
 		return -1;
 	give_descriptor();
 	return 0;

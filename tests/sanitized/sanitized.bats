@@ -12,7 +12,7 @@ with_errs() {
   mkdir -p e2e
   [[ -e lib ]] || ln -s "$LIB" lib # where helpers.bash looks for it
   # bats would take a line that begins with @test here for a test of this file.
-  printf '%s\n' "load $BATS_TEST_DIRNAME/../e2e/helpers" '@test "one" {' "$*" } >e2e/one.bats
+  printf '%s\n' "load $BATS_TEST_DIRNAME/../e2e/helpers" '@test "one" {' "$*" '}' >e2e/one.bats
   run_status=0
   # Neither bats' own variables nor this test's folder are for the one within.
   env -u BATS_TEST_TMPDIR -u BATS_RUN_TMPDIR -u BATS_FILE_TMPDIR -u BATS_SUITE_TMPDIR \
@@ -56,5 +56,5 @@ heard() {
   nm "$HEAPSONDE" | grep -q ' __ubsan_handle_type_mismatch_v1_abort$'
   # Each of its processes opens its file of reports at the start.
   "$HEAPSONDE" version >/dev/null
-  ls "$HEAPSONDE_REPORTS" | grep -Eq '^[0-9]+$'
+  [[ -n $(find "$HEAPSONDE_REPORTS" -name '[0-9]*') ]]
 }

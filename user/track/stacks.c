@@ -89,7 +89,7 @@ static int entry__new(struct stack_table *t, const struct hs_rec_stack *rec, str
 		n = symbolizer__resolve(t->symbolizer, f->slot, &f->locations);
 		if (n < 0)
 			goto fail;
-		f->n_locations = n;
+		f->n_locations = (size_t)n;
 	}
 	*out = e;
 	return 0;
