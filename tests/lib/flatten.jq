@@ -5,6 +5,8 @@
 # has one of the wrong kind, comes out as "bad" with the record itself.
 
 def natural: type == "number" and . >= 0 and floor == .;
+# What only recordings of before may lack.
+def natural_if_there: . == null or natural;
 def positive: natural and . > 0;
 def text: type == "string" and length > 0;
 def rate: type == "number" and . > 0 and . <= 1;
@@ -30,8 +32,6 @@ def cause: one_of(["ring_full", "stack_ring_full", "blocks_full", "read_failed",
 def cause_of_summary: cause or one_of(["missed_hits", "malformed", "stack_unknown",
   "output_full_samples", "output_full_lives"]);
 
-# What only recordings of before may lack.
-def natural_if_there: . == null or natural;
 
 def reason: one_of(["interrupted", "duration", "domains gone", "target exited",
   "target executed another program", "error"]);
