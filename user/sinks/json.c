@@ -256,6 +256,13 @@ json_t *json__loss(uint32_t domain, const char *cause, uint64_t n, uint64_t sinc
 			 (json_int_t)time_ns);
 }
 
+bool json__loss_is_part(const char *cause)
+{
+	static const char whole[] = "output_full_";
+
+	return !strncmp(cause, whole, sizeof(whole) - 1);
+}
+
 json_t *json__counters(uint32_t domain, const struct hs_counts *c, uint64_t samples_kept,
 		       uint64_t tracked, uint64_t time_ns)
 {
