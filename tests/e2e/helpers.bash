@@ -54,7 +54,7 @@ teardown() {
 no_reports() {
   local file found=0
   for file in "$1"/*; do
-    [[ -s $file && -f $file ]] && grep -q 'ERROR: \|runtime error: ' "$file" || continue
+    grep -qs 'ERROR: \|runtime error: ' "$file" || continue
     found=1
     echo "--- a sanitizer about process ${file##*/}:"
     head -n 60 "$file"
