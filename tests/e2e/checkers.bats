@@ -329,10 +329,10 @@ rounds() {
   # Three minutes.
   rounds 150 a_kib=8000+noise
   "$LIB/growth" rounds.tsv
-  rounds 150 a_kib=8000+noise+i*6
+  rounds 150 a_kib=8000+noise+i*4
   not "$LIB/growth" rounds.tsv >verdict
   # What happens once; and while it warms up.
-  rounds 150 'a_kib=8000+noise+200*(i>90)'
+  rounds 150 'a_kib=8000+noise+100*(i>90)'
   "$LIB/growth" rounds.tsv
   rounds 150 'a_kib=8000+noise+(i%10==0)*5000'
   "$LIB/growth" rounds.tsv
@@ -342,6 +342,8 @@ rounds() {
 
 @test "growth finds one more thread or descriptor, and refuses too few rounds" {
   rounds 150 a_kib=8000 descriptors=40
+  "$LIB/growth" rounds.tsv
+  rounds 150 a_kib=8000 'a_kib_shown=i*1000' 'b_shown=i'
   "$LIB/growth" rounds.tsv
   rounds 150 a_kib=8000 'descriptors=40+(i>90)'
   not "$LIB/growth" rounds.tsv >verdict

@@ -93,9 +93,13 @@ let own work =
 type computation = Value of Obj.t | Stopped of (unit, computation) continuation
 type handed = Nothing | Block of Obj.t | Fiber of computation
 
+(* Wait a bit, the [i]th time: where there are fewer processors than domains, the others need them. *)
+let relax i = if i land 63 = 63 then Unix.sleepf 0.0001 else Domain.cpu_relax ()
+
 let put slot v =
   Atomic.set slot v;
-  while Atomic.get slot != Nothing do Domain.cpu_relax () done
+  let rec wait i = if Atomic.get slot != Nothing then (relax i; wait (i + 1)) in
+  wait 0
 
 (* The block is a variable of a computation that has stopped. *)
 let suspended i =
@@ -125,10 +129,13 @@ let produce slot () =
 
 (* ---- the consumer ------------------------------------------------------------------------ *)
 
-let rec take slot =
-  match Atomic.get slot with
-  | Nothing -> Domain.cpu_relax (); take slot
-  | v -> Atomic.set slot Nothing; v
+let take slot =
+  let rec wait i =
+    match Atomic.get slot with
+    | Nothing -> relax i; wait (i + 1)
+    | v -> Atomic.set slot Nothing; v
+  in
+  wait 0
 
 (* So deep a stack, of young blocks, that its owner is the last to finish its part of the
    collection. *)

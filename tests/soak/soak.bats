@@ -6,7 +6,8 @@
 # order and agrees with the program. scripts/soak runs it. Needs root and BPF.
 #
 # in: SOAK_SECONDS, how long it goes on (1800), the checks at the end not counted; SOAK_SEED, from which
-#     all that is random comes; SOAK_KEEP, a folder for the records and the measurements, to look at
+#     all that is random comes; SOAK_KEEP, a folder for the records and the measurements, to look at;
+#     SOAK_LEAK=1, a daemon that leaks: then it must fail
 
 # Helpers set variables by name; bats runs each test in a subshell.
 # shellcheck disable=SC2030,SC2031,SC2154
@@ -25,7 +26,9 @@ RATE=2^-10
 # What is free goes back to the kernel at once, as far as the C library can, and all threads share one
 # heap: what is left is what is in use, and no profile that has gone hides a leak behind it.
 begin() {
-  MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=65536 MALLOC_MMAP_THRESHOLD_=65536 start_daemon || return
+  local leaky=
+  [[ ${SOAK_LEAK-} != 1 ]] || leaky=$TESTS_BUILD/leaky.so
+  LD_PRELOAD=$leaky MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=65536 MALLOC_MMAP_THRESHOLD_=65536 start_daemon || return
   start_target target soak --wait || return
   start_profile long -p "$target_pid" --domain 0 -r "$RATE" --ring-size 64M --max-blocks 262144 || return
   tell target go
@@ -40,11 +43,11 @@ minute() {
     "$(stat -c %s long.jsonl) bytes of records; $last" >&3
 }
 
-# all_rounds: until the time is over. Each is a line of rounds.tsv; what it was goes to visits.
+# all_rounds: until the time is over and there are rounds enough to say whether anything grows. Each is a line of rounds.tsv; what it was goes to visits.
 all_rounds() {
   local next=$((SECONDS / 60 * 60 + 60))
   n=0
-  while ((SECONDS < SOAK_SECONDS)); do
+  while ((SECONDS < SOAK_SECONDS || n < 90)); do
     n=$((n + 1))
     visit "$n"
     echo "$n $visited" >>visits
