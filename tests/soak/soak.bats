@@ -43,7 +43,8 @@ minute() {
     "$(stat -c %s long.jsonl) bytes of records; $last" >&3
 }
 
-# all_rounds: until the time is over and there are rounds enough to say whether anything grows. Each is a line of rounds.tsv; what it was goes to visits.
+# all_rounds: until the time is over, and there are rounds enough to say whether anything grows. Each
+# is a line of rounds.tsv; what it was goes to visits.
 all_rounds() {
   local next=$((SECONDS / 60 * 60 + 60))
   n=0
@@ -72,16 +73,18 @@ the_end() {
   local pid
   local -a held
   "$LIB/growth" rounds.tsv || failures+=" growth"
+  mapfile -t held < <(workers)
+  for pid in "${held[@]}"; do bpf_objects "$pid"; done >objects
   tell target stop
   said target '^done'
   tell target end
   ended_with 0 "$target_pid" target.err || return
   wait_until "the profile to finish" has_state "$long_id" finished || return
   "$HEAPSONDE" discard "$long_id" || return
-  mapfile -t held < <(workers)
   for pid in "${held[@]}"; do
     wait_until "the worker to end" has_ended "$pid" || return
   done
+  gone objects || return
   "$LIB/flatten" long.jsonl >long.tsv || return
   checks "$LIB/check_order" -v forget=1 long.tsv
   checks "$LIB/counters" long.tsv target.out
