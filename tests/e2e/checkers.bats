@@ -126,6 +126,22 @@ cycles() {
   not cycles 3 2
 }
 
+@test "check_order lets cycles be left out from the time of the stop on, and not before" {
+  oracle lifetimes 100 1
+  in_order run
+  local order_options=()
+  # after_stop TIME: cycles 1 and 3, both at time 1, then the record of a stop at that time.
+  after_stop() {
+    cycles 1 3 || true
+    sed -i '/^{"type":"major_cycle".*"major_collections":3/a {"type":"profile","profile":1,"rate":1,"time":'"$1"',"state":"stopped","reason":"target exited"}' changed.jsonl
+    "$LIB/flatten" changed.jsonl >changed.tsv
+    "$LIB/check_order" changed.tsv >verdict
+  }
+  after_stop 1
+  not after_stop 2
+  grep -q 'domain 0 ends cycle 3 after 1' verdict
+}
+
 # lossy SED…: check_order's verdict on run.jsonl after this change, where records may be missing.
 lossy() {
   sed -E "$1" run.jsonl >changed.jsonl

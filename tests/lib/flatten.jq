@@ -52,7 +52,7 @@ def other:
        and (if .state == "stopped" then .reason | reason else .state == "sampling" and has("reason") == false end)
        and (if has("domains") then .domains | type == "array" and length > 0 and all(.[]; natural)
             else true end)
-    then [.type, .profile, .rate, .state, .reason // "-", (.domains // ["-"] | map(tostring) | join(","))]
+    then [.type, .profile, .rate, .state, .reason // "-", (.domains // ["-"] | map(tostring) | join(",")), .time]
     else null end
   elif .type == "rate" then
     if (.profile | positive) and (.domain | natural) and (.thread | positive) and (.time | positive)

@@ -31,7 +31,7 @@ let[@inline never] arrays i = Array.make 400 i
 let[@inline never] texts i = Sys.opaque_identity (Bytes.make (8 + (i land 255)) 'x')
 let[@inline never] outlives i = [| i; i; i |]
 let[@inline never] held i = Obj.repr [| i; i; i |]
-let[@inline never] finalised i = ref i
+let[@inline never] finalised i = Array.make 40 i
 let repeat n f = for i = 1 to n do ignore (Sys.opaque_identity (f i)) done
 let lock = Mutex.create ()
 
@@ -153,7 +153,7 @@ let prime () =
   Printf.printf "primed\n%!"
 
 let always = ref []
-let keep_always () = always := List.init 2000 held :: !always
+let keep_always () = always := List.init 20_000 held :: !always
 
 let gate = Mutex.create ()
 

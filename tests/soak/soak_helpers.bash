@@ -98,11 +98,14 @@ visit_rates() {
 # A client whose profile goes with it.
 visit_killed() {
   local pid
+  rm -f visit.jsonl
   "$HEAPSONDE" record -q --socket "$HEAPSONDE_SOCKET" -p "$target_pid" --domain 1 -r 2^-11 --force \
     -o visit.jsonl 3>&- &
   pid=$!
   children+=("$pid")
-  a_moment 500
+  # It is known to all from here on. (Clients that die earlier: tests/e2e/kills.bats.)
+  wait_until "the profile to begin" samples_or_ended visit "$pid"
+  a_moment 300
   kill -KILL "$pid"
   wait "$pid" 2>/dev/null || true
 }
