@@ -101,12 +101,20 @@ static void counts__add(struct hs_counts *to, const struct hs_counts *c)
 	to->major_collections += c->major_collections;
 }
 
+static bool is_sampled(const struct hs_domain *d)
+{
+	return d->flags & HS_DOMAIN_COVERED && d->flags & HS_DOMAIN_BASED;
+}
+
 static void fold(struct domain_book *b, const struct hs_domain *d)
 {
 	b->n_folded++;
 	counts__add(&b->folded.now, &d->now);
-	counts__add(&b->folded.base, &d->base);
-	counts__add(&b->folded.end, d->flags & HS_DOMAIN_ENDED ? &d->end : &d->now);
+	/* What lies between base and end was sampled. */
+	if (is_sampled(d)) {
+		counts__add(&b->folded.base, &d->base);
+		counts__add(&b->folded.end, d->flags & HS_DOMAIN_ENDED ? &d->end : &d->now);
+	}
 	b->folded.samples_hit += d->samples_hit;
 	b->folded.samples_left_out += d->samples_left_out;
 	b->folded.samples_kept += d->samples_kept;
@@ -275,11 +283,6 @@ static json_t *with_counts(json_t *o, const struct hs_domain *d, const struct hs
 fail:
 	json_decref(o);
 	return NULL;
-}
-
-static bool is_sampled(const struct hs_domain *d)
-{
-	return d->flags & HS_DOMAIN_COVERED && d->flags & HS_DOMAIN_BASED;
 }
 
 /*
