@@ -41,14 +41,14 @@ newest() {
   found=$(pgrep -n -P "$storm_pid" -x lists) && pid=$found
 }
 
-# attempt ARG…: heapsonde ARG… ends with 0, or with 1 and one line that says why.
+# attempt ARG…: heapsonde ARG… ends with 0, or with 1 and one line: the process has ended.
 attempt() {
   local status=0
   "$HEAPSONDE" "$@" >attempt.out 2>attempt.err </dev/null 3>&- || status=$?
   if ((status == 0)); then
     done_=$((done_ + 1))
   elif ((status == 1)) && (($(wc -l <attempt.err) == 1)) &&
-    grep -Eq 'has ended|no process|No such process|ended or ran another program|ends|end of' attempt.err; then
+    grep -Eqx "heapsonde: (process $pid has ended|no process with PID $pid)" attempt.err; then
     refused_=$((refused_ + 1))
   else
     cat attempt.err
