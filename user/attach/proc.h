@@ -3,8 +3,8 @@
  * What /proc says about a process.
  *
  * In:   a PID, and from there on its directory in /proc as a descriptor.
- * Out:  for user/attach, user/symbolize, user/profile and user/daemon/peer.c. Text is fit to be printed:
- *       see proc__read_command.
+ * Out:  for user/attach, user/symbolize, user/profile and user/daemon/peer.c. Text is fit to be
+ * printed: see proc__read_command.
  *
  * A descriptor of /proc/PID stands for that process and never for a later one with
  * the same PID: all that is below it fails with -ESRCH or -ENOENT once the process
