@@ -83,6 +83,8 @@ in_cgroup() {
 
 # oom_kills NAME: how many processes the kernel has killed in the group for want of memory.
 oom_kills() {
-  local dir=${1}_cgroup
-  awk '$1 == "oom_kill" { print $2 }' "${!dir}/memory.events" "${!dir}/memory.oom_control" 2>/dev/null
+  local file=${1}_cgroup
+  file=${!file}/memory.events
+  [[ -e $file ]] || file=${file%/*}/memory.oom_control
+  awk '$1 == "oom_kill" { print $2 }' "$file"
 }

@@ -135,6 +135,19 @@ static void skeleton__configure(struct attachment *a, const struct attach_option
 	}
 }
 
+static int load_failed(int code, struct hs_error *err)
+{
+	if (code == -ENOMEM)
+		return hs_error__set(err, code,
+				     "the kernel has no memory for the BPF maps: ask for less "
+				     "(--ring-size, --max-blocks), or raise the limit of the "
+				     "control group that this runs in (memory.max)");
+	return hs_error__set(err, code,
+			     "the kernel refused the BPF programs: %s (set "
+			     "HEAPSONDE_LIBBPF_DEBUG=1 to see why)",
+			     strerror(-code));
+}
+
 static int load(struct attachment *a, const struct attach_options *o,
 		const struct kernel_features *kernel, struct hs_error *err)
 {
@@ -148,15 +161,10 @@ static int load(struct attachment *a, const struct attach_options *o,
 	skeleton__configure(a, o, kernel);
 	ret = heapsonde_bpf__load(a->skel);
 	if (ret)
-		return hs_error__set(err, ret,
-				     "the kernel refused the BPF programs: %s (set "
-				     "HEAPSONDE_LIBBPF_DEBUG=1 to see why)",
-				     strerror(-ret));
+		return load_failed(ret, err);
 	/* libbpf does without the mapping where a trial of it failed; we do not. */
 	if (!a->skel->bss)
-		return hs_error__set(err, -ENOMEM,
-				     "the kernel refused to map memory of the BPF programs: it may "
-				     "be short of memory");
+		return load_failed(-ENOMEM, err);
 	profile__write(a, o);
 	ret = domains__enter(a, o);
 	if (ret == -ESRCH)
