@@ -64,8 +64,8 @@ has_turned() {
   turn_until_calm "$target_pid" "$run_pid" 3>&- &
   turning=$!
   children+=("$turning")
-  # All four at once, ten blocks each in a millisecond, a collection every few of them.
-  for n in 0 1 2 3; do order target "steady $n 30"; done
+  # All four at once, two blocks each in a millisecond, which an emulated machine can do.
+  for n in 0 1 2 3; do order target "steady $n 6"; done
   wait_until "turns" has_turned 12
   # Another one comes and goes meanwhile.
   start_record other -p "$target_pid" -r 2^-4 --ring-size 16M
