@@ -36,7 +36,7 @@ static __always_inline struct hs_domain *gc_read(struct pt_regs *ctx, struct son
 	if (is_stopped() || !user_is_right())
 		return NULL;
 	if (bpf_probe_read_user(gc, sizeof(*gc), (void *)PT_REGS_PARM1(ctx))) {
-		__sync_fetch_and_add(&lost_anywhere[HS_LOSS_READ_FAILED], 1);
+		__sync_fetch_and_add(&lost_anywhere[HS_LOSS_GC_READ], 1);
 		return NULL;
 	}
 	return domain_get(gc);

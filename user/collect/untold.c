@@ -49,9 +49,9 @@ static int tell(struct untold *u, const struct hs_block *b, const struct owner *
 	return u->each(u->ctx, &event);
 }
 
-/* Follow one list. It ends, because no index can be met more often than there
- * are entries; the bound is for a list that the kernel was changing. */
-static int tell_list(struct untold *u, uint32_t index, const struct owner *owner)
+/* Follow one list. is_left: its blocks were handed over to nobody. It ends, because no index can be
+ * met more often than there are entries; the bound is for a list that the kernel was changing. */
+static int tell_list(struct untold *u, uint32_t index, const struct owner *owner, bool is_left)
 {
 	for (uint32_t steps = 0; index && steps < 1u << 23; steps++) {
 		struct hs_block b;
@@ -61,9 +61,12 @@ static int tell_list(struct untold *u, uint32_t index, const struct owner *owner
 			return err == -ENOENT ? 0 : err;
 		if (b.flags & HS_BLOCK_UNTOLD)
 			err = tell(u, &b, owner, HS_REC_PROMOTE,
-				   b.flags & HS_BLOCK_DEAD ? b.addr : clock__now_ns());
+				   b.flags & HS_BLOCK_OVER ? b.addr : clock__now_ns());
 		if (!err && b.flags & HS_BLOCK_DEAD)
 			err = tell(u, &b, owner, HS_REC_DEALLOC, b.addr);
+		else if (!err && (b.flags & HS_BLOCK_LOST || is_left))
+			err = tell(u, &b, owner, HS_REC_UNKNOWN,
+				   b.flags & HS_BLOCK_LOST ? b.addr : clock__now_ns());
 		if (err)
 			return err;
 		index = b.next;
@@ -87,10 +90,11 @@ int untold__collect(const struct attachment *a, pid_t tgid, collect_fn each, voi
 	for (int i = 0; i < n && !err; i++) {
 		const struct owner owner = { stats[i].unique_id, stats[i].d.tid };
 
-		err = tell_list(&u, stats[i].d.major_head, &owner);
+		err = tell_list(&u, stats[i].d.major_head, &owner,
+				stats[i].d.flags & HS_DOMAIN_TERMINATED);
 	}
 	if (!err)
-		err = tell_list(&u, attachment__orphans(a), &(struct owner){ 0, 0 });
+		err = tell_list(&u, attachment__orphans(a), &(struct owner){ 0, 0 }, false);
 	free(stats);
 	return err;
 }

@@ -108,6 +108,7 @@ static void fold(struct domain_book *b, const struct hs_domain *d)
 	counts__add(&b->folded.base, &d->base);
 	counts__add(&b->folded.end, d->flags & HS_DOMAIN_ENDED ? &d->end : &d->now);
 	b->folded.samples_hit += d->samples_hit;
+	b->folded.samples_left_out += d->samples_left_out;
 	b->folded.samples_kept += d->samples_kept;
 	b->folded.records_kept += d->records_kept;
 	for (int i = 0; i < HS_LOSS_CAUSES; i++)
@@ -157,7 +158,8 @@ int domain_book__update(struct domain_book *b, const struct attachment *a, pid_t
 		e->now = stats[i].d;
 		if (e->now.flags & HS_DOMAIN_BASED)
 			e->rate = attachment__rate(a, e->now.rate_seq);
-		if (e->now.flags & HS_DOMAIN_TERMINATED)
+		/* Blocks that it could hand over to nobody are found through it. */
+		if (e->now.flags & HS_DOMAIN_TERMINATED && !e->now.major_head)
 			counters__forget(a, tgid, e->unique_id);
 	}
 	free(stats);
@@ -259,9 +261,11 @@ static json_t *with_counts(json_t *o, const struct hs_domain *d, const struct hs
 	if (!o || json__add_counts(o, "", &d->now) || json__add_counts(o, "base_", &d->base) ||
 	    json__add_counts(o, "end_", end))
 		goto fail;
-	rest = json_pack("{s:I, s:I, s:I, s:I}", "samples_hit", (json_int_t)d->samples_hit,
-			 "samples_kept", (json_int_t)d->samples_kept, "records",
-			 (json_int_t)d->records_kept, "tracked", (json_int_t)d->tracked);
+	rest = json_pack(
+		"{s:I, s:I, s:I, s:I, s:I, s:I}", "samples_hit", (json_int_t)d->samples_hit,
+		"samples_left_out", (json_int_t)d->samples_left_out, "samples_kept",
+		(json_int_t)d->samples_kept, "samples_lost", (json_int_t)d->lost[HS_LOSS_RING_FULL],
+		"records", (json_int_t)d->records_kept, "tracked", (json_int_t)d->tracked);
 	if (!rest || json_object_update(o, rest)) {
 		json_decref(rest);
 		goto fail;
