@@ -26,6 +26,7 @@ setup() {
   cd "$BATS_TEST_TMPDIR" || return
   children=()
   mounts=()
+  cgroups=()
   anywhere= # a folder that others than root can read, if the test makes one
 }
 
@@ -37,6 +38,9 @@ teardown() {
     is_child_of "$BASHPID" "$pid" || continue
     kill -KILL "$pid" 2>/dev/null || true
     wait "$pid" 2>/dev/null || true
+  done
+  for dir in "${cgroups[@]}"; do
+    wait_until "$dir to be empty" remove_cgroup "$dir" || true
   done
   for dir in "${mounts[@]}"; do
     umount -l "$dir" || true
@@ -51,6 +55,13 @@ is_child_of() {
     [[ $name != PPid: ]] || break
   done 2>/dev/null <"/proc/$2/status" || return
   [[ $value == "$1" ]]
+}
+
+# remove_cgroup FOLDER: with all that runs in it; 1 if that takes longer.
+remove_cgroup() {
+  local pid
+  while read -r pid; do kill -KILL "$pid" 2>/dev/null || true; done <"$1/cgroup.procs"
+  rmdir "$1" 2>/dev/null
 }
 
 # fail WORD…: why, then the end of the test.

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -136,21 +135,25 @@ static void skeleton__configure(struct attachment *a, const struct attach_option
 	}
 }
 
-/* The target went, or began to run another program, while it was being attached to. */
-static int has_ended(const struct attachment *a, struct hs_error *err)
+static int load_failed(int code, struct hs_error *err)
 {
-	return hs_error__set(err, -ESRCH, "process %d has ended", (int)a->target->pid);
+	if (code == -ENOMEM)
+		return hs_error__set(err, code,
+				     "the kernel has no memory for the BPF maps: ask for less "
+				     "(--ring-size, --max-blocks), or raise the limit of the "
+				     "control group that this runs in (memory.max)");
+	return hs_error__set(err, code,
+			     "the kernel refused the BPF programs: %s (set "
+			     "HEAPSONDE_LIBBPF_DEBUG=1 to see why)",
+			     strerror(-code));
 }
 
 static int load(struct attachment *a, const struct attach_options *o,
 		const struct kernel_features *kernel, struct hs_error *err)
 {
-	/* Before 5.11 maps count as locked memory; later kernels ignore this. */
-	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 	int ret;
 
 	libbpf_set_print(print_libbpf);
-	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	a->skel = heapsonde_bpf__open();
 	if (!a->skel)
 		return hs_error__set(err, -errno, "cannot open the BPF object: %s",
@@ -158,19 +161,14 @@ static int load(struct attachment *a, const struct attach_options *o,
 	skeleton__configure(a, o, kernel);
 	ret = heapsonde_bpf__load(a->skel);
 	if (ret)
-		return hs_error__set(err, ret,
-				     "the kernel refused the BPF programs: %s (set "
-				     "HEAPSONDE_LIBBPF_DEBUG=1 to see why)",
-				     strerror(-ret));
+		return load_failed(ret, err);
 	/* libbpf does without the mapping where a trial of it failed; we do not. */
 	if (!a->skel->bss)
-		return hs_error__set(err, -ENOMEM,
-				     "the kernel refused to map memory of the BPF programs: it may "
-				     "be short of memory");
+		return load_failed(-ENOMEM, err);
 	profile__write(a, o);
 	ret = domains__enter(a, o);
 	if (ret == -ESRCH)
-		return has_ended(a, err);
+		return target__gone(a->target, err);
 	if (ret)
 		return hs_error__set(err, ret, "cannot set up the BPF maps: %s", strerror(-ret));
 	return 0;
@@ -202,7 +200,7 @@ static int attach(struct attachment *a, struct bpf_link **to, struct bpf_program
 	if (!link) {
 		ret = -errno;
 		if (ret == -ESRCH)
-			return has_ended(a, err);
+			return target__gone(a->target, err);
 		return hs_error__set(err, ret, "cannot attach %s to PID %d: %s",
 				     bpf_program__name(prog), a->target->pid, strerror(-ret));
 	}

@@ -129,7 +129,7 @@ int symbolizer__new(struct symbolizer **out, const struct target *t, struct hs_e
 	if (code) {
 		symbolizer__free(s);
 		if (code == -ESRCH)
-			return hs_error__set(err, code, "process %d has ended", (int)t->pid);
+			return target__gone(t, err);
 		return hs_error__set(err, code, "cannot read the memory of process %d: %s%s",
 				     (int)t->pid, strerror(-code),
 				     code == -EACCES ? " (run as root)" : "");
