@@ -54,7 +54,7 @@ static __always_inline struct hs_domain *gc_read(struct pt_regs *ctx, struct son
 	return d;
 }
 
-/* And most go on with: its counters up to date, its rate the one that is wanted. */
+/* And most go on with this: its counters up to date, its rate the one that is wanted. */
 static __always_inline struct hs_domain *gc_enter(struct pt_regs *ctx, struct sonde_gc *gc)
 {
 	struct hs_domain *d = gc_read(ctx, gc);
@@ -91,15 +91,15 @@ int hs_minor_end(struct pt_regs *ctx)
  * those that still follow some (had_blocks: before this cycle).
  *
  * Where a death of this cycle has had to wait (n_delayed: how many had until now), or
- * there is no room, nothing is said: the domain's next record has the number of cycles.
+ * there is no room, nothing is said: the domain's next record has the number of cycles. Nor is
+ * anything where the number has not grown, or is not one, by what the process says.
  */
 static __always_inline void cycle_tell(const struct walk *w, const struct sonde_gc *gc,
-				       bool had_blocks, __u64 n_delayed)
+				       bool had_blocks, __u64 n_delayed, __u64 n_before)
 {
 	struct hs_domain *d = w->d;
 
-	/* No cycle has ended where there was none. */
-	if (is_stopped() || !d->now.major_collections)
+	if (is_stopped() || d->now.major_collections <= n_before)
 		return;
 	if (!(profile_flags() & HS_PROFILE_SAMPLING) && !had_blocks && !w->is_adopting)
 		return;
@@ -115,12 +115,15 @@ int hs_major_end(struct pt_regs *ctx)
 	struct hs_domain *d;
 	struct sonde_gc gc;
 	bool had_blocks;
-	__u64 n_delayed;
+	__u64 n_delayed, n_before;
 	struct walk w;
 
-	d = gc_enter(ctx, &gc);
+	d = gc_read(ctx, &gc);
 	if (!d)
 		return 0;
+	n_before = d->now.major_collections;
+	counts_take(d, &gc);
+	rate_update(d, &gc);
 	had_blocks = d->tracked > 0;
 	n_delayed = d->lost[HS_LOSS_EVENT_RING_FULL];
 	walk_begin(&w, d, &gc);
@@ -128,7 +131,7 @@ int hs_major_end(struct pt_regs *ctx)
 	WALK_MAJOR(&w, major_step);
 	WALK_ORPHANS(&w, major_step);
 	walk_end(&w);
-	cycle_tell(&w, &gc, had_blocks, n_delayed);
+	cycle_tell(&w, &gc, had_blocks, n_delayed, n_before);
 	domain_leave(d);
 	return 0;
 }

@@ -22,8 +22,18 @@ struct alias {
 	UT_hash_handle hh;
 };
 
+/*
+ * What entries and aliases may take. An ordinary stack takes 2 KiB with the tables around it, and
+ * the kernel remembers 65,536 of them: a program that has more than this holds makes them up.
+ */
+#define MAX_BYTES ((size_t)256 << 20)
+
+/* Of an entry or an alias, for the hash tables. */
+#define TABLE_BYTES 64u
+
 struct stack_table {
 	struct symbolizer *symbolizer; /* borrowed */
+	size_t bytes;                  /* taken */
 	struct entry *by_frames;
 	struct alias *by_hash;
 	uint32_t last_id;
@@ -98,42 +108,73 @@ fail:
 	return -ENOMEM;
 }
 
-int stack_table__learn(struct stack_table *t, const struct hs_rec_stack *rec,
-		       const struct stack **stack, bool *is_new)
+/* The entry for these frames, made if there is none; NULL: there is no more room. */
+static int entry_of(struct stack_table *t, const struct hs_rec_stack *rec, struct entry **out,
+		    bool *is_new)
 {
 	size_t bytes = rec->depth * sizeof(rec->frames[0]);
-	struct alias *alias;
 	struct entry *e;
 	int err;
 
-	*is_new = false;
 	HASH_FIND(hh, t->by_frames, rec->frames, bytes, e);
-	if (!e) {
-		err = entry__new(t, rec, &e);
-		if (err)
-			return err;
-		e->stack.id = ++t->last_id;
-		HASH_ADD_KEYPTR(hh, t->by_frames, e->slots, bytes, e);
-		if (!e->hh.tbl) {
-			entry__free(e);
-			return -ENOMEM;
-		}
-		*is_new = true;
+	*out = e;
+	if (e || t->bytes > MAX_BYTES)
+		return 0;
+	err = entry__new(t, rec, &e);
+	if (err)
+		return err;
+	e->stack.id = t->last_id + 1;
+	HASH_ADD_KEYPTR(hh, t->by_frames, e->slots, bytes, e);
+	if (!e->hh.tbl) {
+		entry__free(e);
+		return -ENOMEM;
 	}
-	HASH_FIND(hh, t->by_hash, &rec->hash, sizeof(rec->hash), alias);
+	t->last_id++;
+	t->bytes += sizeof(*e) + TABLE_BYTES + bytes + rec->depth * sizeof(e->stack.frames[0]);
+	*out = e;
+	*is_new = true;
+	return 0;
+}
+
+/* From now on the kernel means e, which may be NULL, by this hash. */
+static int call(struct stack_table *t, uint64_t hash, struct entry *e)
+{
+	struct alias *alias;
+
+	HASH_FIND(hh, t->by_hash, &hash, sizeof(hash), alias);
+	if (!alias && (!e || t->bytes > MAX_BYTES))
+		return 0;
 	if (!alias) {
 		alias = calloc(1, sizeof(*alias));
 		if (!alias)
 			return -ENOMEM;
-		alias->hash = rec->hash;
+		alias->hash = hash;
 		HASH_ADD(hh, t->by_hash, hash, sizeof(alias->hash), alias);
 		if (!alias->hh.tbl) {
 			free(alias);
 			return -ENOMEM;
 		}
+		t->bytes += sizeof(*alias) + TABLE_BYTES;
 	}
 	alias->entry = e;
-	*stack = &e->stack;
+	return 0;
+}
+
+int stack_table__learn(struct stack_table *t, const struct hs_rec_stack *rec,
+		       const struct stack **stack, bool *is_new)
+{
+	struct entry *e = NULL;
+	int err;
+
+	*is_new = false;
+	*stack = NULL;
+	err = entry_of(t, rec, &e, is_new);
+	if (!err)
+		err = call(t, rec->hash, e);
+	if (err)
+		return err;
+	if (e)
+		*stack = &e->stack;
 	return 0;
 }
 
@@ -142,5 +183,5 @@ const struct stack *stack_table__find(const struct stack_table *t, uint64_t hash
 	struct alias *alias;
 
 	HASH_FIND(hh, t->by_hash, &hash, sizeof(hash), alias);
-	return alias ? &alias->entry->stack : NULL;
+	return alias && alias->entry ? &alias->entry->stack : NULL;
 }
