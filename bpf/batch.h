@@ -34,7 +34,7 @@ struct batch {
  */
 static __always_inline __u32 batch_tid(struct hs_domain *d, bool is_own, __u32 seen_tid)
 {
-	if (is_own) {
+	if (is_own || !seen_tid) {
 		d->owner_tid = (__u32)bpf_get_current_pid_tgid();
 		d->owner_seen_tid = seen_tid;
 	}

@@ -68,12 +68,14 @@ static __always_inline __u64 thin(__u64 n, __u64 p)
 	return t.n_kept;
 }
 
+/* Each word is sampled once at most, the header too, which memory outside the heap has not. */
 static __always_inline bool sample_is_sane(const struct sonde_sample *s)
 {
 	return s->n_samples >= 1 && s->n_samples <= N_SAMPLES_MAX && s->source < SONDE_SRC_COUNT &&
 	       s->is_young <= 1 && s->depth <= SONDE_STACK_MAX && !(s->block & 7) &&
 	       (s->stack_hash || !s->depth) && s->size_words >= 1 &&
-	       s->size_words <= SIZE_WORDS_MAX;
+	       s->size_words <= SIZE_WORDS_MAX &&
+	       s->n_samples <= s->size_words + (s->source != SONDE_SRC_CUSTOM);
 }
 
 /* Is it a block of the kinds that the profile reports? */

@@ -6,9 +6,9 @@
  * say what has to be counted, and that nothing that is honest gets lost among lies.
  *
  * In:   commands, see `commands` below.
- * Out:  "ready PID"; the answers; at the end of stdin or after "stop" the lines "lies N", how
- *       many lies there were that are seen through at once, "honest …" (liar_honest.c), and
- *       "intact", if nobody but the liar has written to its memory; exit 0 then, else 1.
+ * Out:  "ready PID"; the answers; for "told" the lines "lies N", how many lies there were that
+ *       are seen through at once, and "honest …" (liar_honest.c); at the end of stdin or after
+ *       "stop" "intact", if nobody but the liar has written to its memory: exit 0 then, else 1.
  *
  * Its random numbers are the same in each run.
  */
@@ -80,6 +80,16 @@ static void in_registry(unsigned int n, const char *kind)
 	registry_copy = liar_registry;
 }
 
+/* What has been told since this was last asked. */
+static void tell_all(unsigned int n, const char *kind)
+{
+	(void)n;
+	(void)kind;
+	printf("lies %lu\n", lies_seen_through);
+	lies_seen_through = 0;
+	print_honest();
+}
+
 static void in_semaphores(unsigned int n, const char *kind)
 {
 	write_semaphores((uint16_t)n, !strcmp(kind, "up"));
@@ -100,6 +110,7 @@ static const struct {
 	{ "threads", from_threads },    /* N: the same, in each of some threads */
 	{ "domains", lie_of_domains },  /* N KIND: many, descending, spawned, few */
 	{ "registry", in_registry },    /* 0 KIND: honest, or how it lies */
+	{ "told", tell_all },           /* 0: print the lines below, and begin to count anew */
 	{ "semaphores", in_semaphores } /* N KIND: write N into all, or those that are up */
 };
 
@@ -131,8 +142,6 @@ int main(void)
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin) && strcmp(line, "stop\n"))
 		obey(line);
-	printf("lies %lu\n", lies_seen_through);
-	print_honest();
 	if (!is_intact())
 		return 1;
 	printf("intact\n");

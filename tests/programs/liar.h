@@ -54,6 +54,8 @@ uint64_t now_ns(void);
 uint32_t own_tid(void);
 /* The state of a domain as a GC probe shows it, as it is before it has done anything. */
 struct sonde_gc new_gc(uint32_t unique_id);
+/* Spawn a domain, if it has not been, and have it look at the semaphores. */
+void begin_domain(uint32_t unique_id);
 /* The registers for n samples of a domain, without a lie in them. */
 struct registers honest_registers(const struct sonde_sample *samples, unsigned int n,
 				  uint32_t unique_id);

@@ -91,14 +91,6 @@ static void collect(uint32_t domain, unsigned int i)
 		&gc);
 }
 
-static void begin_domain(uint32_t domain)
-{
-	struct sonde_gc gc = new_gc(domain);
-
-	fire_gc(DOMAIN_SPAWN, &gc);
-	fire_gc(MINOR_END, &gc);
-}
-
 void lie_of_headers(unsigned int n)
 {
 	pthread_t thread;

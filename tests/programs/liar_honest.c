@@ -54,6 +54,20 @@ struct sonde_gc new_gc(uint32_t unique_id)
 				  .colour_marked = MARKED };
 }
 
+void begin_domain(uint32_t unique_id)
+{
+	static uint32_t begun[8];
+	struct sonde_gc gc = new_gc(unique_id);
+	size_t i = 0;
+
+	while (i < N_ELEMENTS(begun) - 1 && begun[i] && begun[i] != unique_id)
+		i++;
+	if (!begun[i])
+		fire_gc(DOMAIN_SPAWN, &gc);
+	begun[i] = unique_id;
+	fire_gc(MINOR_END, &gc);
+}
+
 struct registers honest_registers(const struct sonde_sample *samples, unsigned int n,
 				  uint32_t unique_id)
 {
@@ -120,7 +134,7 @@ void be_honest(unsigned int n)
 	gc.tier_mask = now.tier_mask;
 	gc.colour_unmarked = UNMARKED;
 	gc.colour_marked = MARKED;
-	if (!allocs)
+	if (!gc.minor_collections)
 		fire_gc(DOMAIN_SPAWN, &gc);
 	/* The semaphores are looked at in a minor collection. */
 	gc.minor_collections++;
@@ -139,4 +153,5 @@ void be_honest(unsigned int n)
 void print_honest(void)
 {
 	printf("honest %lu %lu %lu %lu\n", allocs, promotes, young_deaths, major_deaths);
+	allocs = promotes = young_deaths = major_deaths = 0;
 }

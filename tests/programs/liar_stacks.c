@@ -21,14 +21,6 @@
 #define TEXT_BYTES ((size_t)2 << 30)
 #define TEXT_PIECE ((size_t)32 << 20)
 
-static void begin_domain(void)
-{
-	struct sonde_gc gc = new_gc(LYING_DOMAIN);
-
-	fire_gc(DOMAIN_SPAWN, &gc);
-	fire_gc(MINOR_END, &gc);
-}
-
 static struct sonde_sample stack_sample(const uint64_t *frames, uint64_t hash, unsigned int depth)
 {
 	static uint64_t block[2] = { 1, 1 };
@@ -72,7 +64,7 @@ void lie_of_stacks(unsigned int n, const char *kind)
 {
 	static uint64_t frames[SONDE_STACK_MAX];
 
-	begin_domain();
+	begin_domain(LYING_DOMAIN);
 	if (!strcmp(kind, "depth")) {
 		lie_of_depths(n);
 		return;
@@ -194,7 +186,7 @@ void lie_of_tables(unsigned int n)
 	uint64_t frames[SONDE_STACK_MAX];
 	char *all = tables();
 
-	begin_domain();
+	begin_domain(LYING_DOMAIN);
 	for (unsigned int i = 0; i < n; i++) {
 		for (unsigned int f = 0; f < N_ELEMENTS(frames); f++) {
 			size_t at = random_below(TABLE_BYTES / 8 - 1024) * (size_t)8;

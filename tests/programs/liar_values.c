@@ -130,8 +130,8 @@ static void lie_of_sample(struct sonde_sample s)
 
 static void lie_of_samples(void)
 {
-	const uint64_t n_samples[] = { 0, ((uint64_t)1 << 28) + 1, UINT64_MAX };
-	const uint64_t sizes[] = { (uint64_t)1 << 54, (uint64_t)1 << 63, UINT64_MAX };
+	const uint64_t n_samples[] = { 0, 4, ((uint64_t)1 << 28) + 1, UINT64_MAX };
+	const uint64_t sizes[] = { 0, (uint64_t)1 << 54, (uint64_t)1 << 63, UINT64_MAX };
 	const uint16_t depths[] = { SONDE_STACK_MAX + 1, UINT16_MAX };
 	struct sonde_sample s;
 
@@ -182,10 +182,7 @@ static void lie_of_gcs(void)
 
 void lie_plainly(void)
 {
-	struct sonde_gc gc = new_gc(LYING_DOMAIN);
-
-	fire_gc(DOMAIN_SPAWN, &gc);
-	fire_gc(MINOR_END, &gc);
+	begin_domain(LYING_DOMAIN);
 	lie_of_batches();
 	lie_of_samples();
 	lie_of_gcs();
@@ -226,7 +223,8 @@ static struct sonde_sample random_sample(uint64_t *memory, size_t n)
 		s.block = random_below(2) ? (uintptr_t)&memory[1 + random_below((uint32_t)n - 2)]
 					  : wild_address() & ~(uint64_t)7;
 		s.n_samples = 1 + (random_u64() >> (36 + random_below(28)));
-		s.size_words >>= 10;
+		s.size_words = 1 + (s.size_words >> 10);
+		s.n_samples = s.n_samples < s.size_words ? s.n_samples : s.size_words;
 		s.source = (uint8_t)random_below(SONDE_SRC_COUNT);
 		s.is_young = (uint8_t)random_below(2);
 		s.depth = (uint16_t)random_below(SONDE_STACK_MAX + 1);
@@ -238,14 +236,14 @@ static struct sonde_sample random_sample(uint64_t *memory, size_t n)
 
 static void random_batch(uint64_t *memory, size_t n)
 {
-	struct sonde_sample samples[SONDE_BATCH_MAX];
+	struct sonde_sample samples[6];
 	unsigned int k = random_below(SONDE_TIERS);
 	struct registers r;
 
-	for (unsigned int i = 0; i < SONDE_BATCH_MAX; i++)
+	for (unsigned int i = 0; i < N_ELEMENTS(samples); i++)
 		samples[i] = random_sample(memory, n);
 	if (random_below(2)) {
-		r = honest_registers(samples, 1 + random_below(SONDE_BATCH_MAX),
+		r = honest_registers(samples, 1 + random_below(N_ELEMENTS(samples)),
 				     RANDOM_DOMAINS + random_below(32));
 		r.tid = random_below(2) ? r.tid : random_u64();
 		fire_all_tiers(r);

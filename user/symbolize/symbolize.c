@@ -58,6 +58,11 @@ struct symbolizer {
 
 static const struct hs_location unknown;
 
+const struct hs_location *symbolizer__unknown(void)
+{
+	return &unknown;
+}
+
 int symbolizer__new_empty(struct symbolizer **out)
 {
 	struct symbolizer *s = calloc(1, sizeof(*s));

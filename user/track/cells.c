@@ -29,7 +29,7 @@ _Static_assert(SONDE_SRC_COUNT <= 4, "two bits hold a source");
 
 /* Some half a KiB each. A target can make them up without end: what comes beyond these is
  * taken together, as if its stacks were lost. */
-#define CELLS_MAX (1u << 20)
+#define CELLS_MAX (1u << 19)
 #define SITES_MAX (1u << 18)
 #define DOMAIN_OTHERS HEAP_DOMAINS_MAX
 

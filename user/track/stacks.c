@@ -23,17 +23,26 @@ struct alias {
 };
 
 /*
- * What entries and aliases may take. An ordinary stack takes 2 KiB with the tables around it, and
+ * What stacks may take. An ordinary one takes 2 KiB with the tables around it, and
  * the kernel remembers 65,536 of them: a program that has more than this holds makes them up.
  */
 #define MAX_BYTES ((size_t)256 << 20)
 
-/* Of an entry or an alias, for the hash tables. */
-#define TABLE_BYTES 64u
+/* Of stacks, and of what they are called by: uthash takes 128 MiB for so many keys. */
+#define MAX_KEYS (1u << 19)
+
+/*
+ * Names that one stack may have, and all together, in bytes. Ordinary ones have 4 KiB; but a target
+ * can make up frames that are 64 inlined ones each, with names of a KiB, and each byte of these
+ * takes six in JSON. Beyond that frames are not looked up, and have no names.
+ */
+#define TEXT_MAX_BYTES ((size_t)256 << 10)
+#define ALL_TEXT_MAX_BYTES ((size_t)1 << 30)
 
 struct stack_table {
 	struct symbolizer *symbolizer; /* borrowed */
-	size_t bytes;                  /* taken */
+	size_t bytes;                  /* taken, without those of uthash */
+	size_t text_bytes;             /* of the names of all stacks */
 	struct entry *by_frames;
 	struct alias *by_hash;
 	uint32_t last_id;
@@ -77,12 +86,45 @@ void stack_table__free(struct stack_table *t)
 	free(t);
 }
 
+static size_t text_bytes(const struct stack_frame *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n_locations; i++) {
+		const struct hs_location *l = &f->locations[i];
+
+		n += (l->function ? strlen(l->function) : 0) + (l->file ? strlen(l->file) : 0);
+	}
+	return n;
+}
+
+/* Look up the names of a stack, as far as it may have some. 0 or -ENOMEM. */
+static int name_frames(struct stack_table *t, struct stack *stack, const __u64 *slots)
+{
+	size_t text = 0;
+
+	for (uint32_t i = 0; i < stack->depth; i++) {
+		struct stack_frame *f = &stack->frames[i];
+		int n = 1;
+
+		f->slot = slots[i];
+		f->locations = symbolizer__unknown();
+		if (text < TEXT_MAX_BYTES && t->text_bytes + text < ALL_TEXT_MAX_BYTES)
+			n = symbolizer__resolve(t->symbolizer, f->slot, &f->locations);
+		if (n < 0)
+			return n;
+		f->n_locations = (size_t)n;
+		text += text_bytes(f);
+	}
+	t->text_bytes += text;
+	return 0;
+}
+
 /* A new entry with its names, not yet in the table. */
 static int entry__new(struct stack_table *t, const struct hs_rec_stack *rec, struct entry **out)
 {
 	size_t bytes = rec->depth * sizeof(rec->frames[0]);
 	struct entry *e = calloc(1, sizeof(*e));
-	int n;
 
 	if (!e)
 		return -ENOMEM;
@@ -92,15 +134,8 @@ static int entry__new(struct stack_table *t, const struct hs_rec_stack *rec, str
 		goto fail;
 	memcpy(e->slots, rec->frames, bytes);
 	e->stack.depth = rec->depth;
-	for (uint32_t i = 0; i < rec->depth; i++) {
-		struct stack_frame *f = &e->stack.frames[i];
-
-		f->slot = rec->frames[i];
-		n = symbolizer__resolve(t->symbolizer, f->slot, &f->locations);
-		if (n < 0)
-			goto fail;
-		f->n_locations = n;
-	}
+	if (name_frames(t, &e->stack, rec->frames))
+		goto fail;
 	*out = e;
 	return 0;
 fail:
@@ -118,7 +153,7 @@ static int entry_of(struct stack_table *t, const struct hs_rec_stack *rec, struc
 
 	HASH_FIND(hh, t->by_frames, rec->frames, bytes, e);
 	*out = e;
-	if (e || t->bytes > MAX_BYTES)
+	if (e || t->bytes > MAX_BYTES || HASH_COUNT(t->by_frames) >= MAX_KEYS)
 		return 0;
 	err = entry__new(t, rec, &e);
 	if (err)
@@ -130,7 +165,7 @@ static int entry_of(struct stack_table *t, const struct hs_rec_stack *rec, struc
 		return -ENOMEM;
 	}
 	t->last_id++;
-	t->bytes += sizeof(*e) + TABLE_BYTES + bytes + rec->depth * sizeof(e->stack.frames[0]);
+	t->bytes += sizeof(*e) + bytes + rec->depth * sizeof(e->stack.frames[0]);
 	*out = e;
 	*is_new = true;
 	return 0;
@@ -142,7 +177,7 @@ static int call(struct stack_table *t, uint64_t hash, struct entry *e)
 	struct alias *alias;
 
 	HASH_FIND(hh, t->by_hash, &hash, sizeof(hash), alias);
-	if (!alias && (!e || t->bytes > MAX_BYTES))
+	if (!alias && (!e || HASH_COUNT(t->by_hash) >= MAX_KEYS))
 		return 0;
 	if (!alias) {
 		alias = calloc(1, sizeof(*alias));
@@ -154,7 +189,6 @@ static int call(struct stack_table *t, uint64_t hash, struct entry *e)
 			free(alias);
 			return -ENOMEM;
 		}
-		t->bytes += sizeof(*alias) + TABLE_BYTES;
 	}
 	alias->entry = e;
 	return 0;

@@ -42,8 +42,8 @@ void stack_table__free(struct stack_table *t);
 
 /*
  * Take in a stack record. *stack: its entry, owned by t; *is_new: these frames
- * were not known before. A target can make up stacks without end: beyond 256 MiB *stack is
- * NULL, and the stack stays unknown. Errors: -ENOMEM.
+ * were not known before. A target can make up stacks without end: beyond 256 MiB, or 2^19 stacks,
+ * *stack is NULL, and the stack stays unknown. Errors: -ENOMEM.
  */
 int stack_table__learn(struct stack_table *t, const struct hs_rec_stack *rec,
 		       const struct stack **stack, bool *is_new);
