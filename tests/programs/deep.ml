@@ -7,8 +7,8 @@ open Effect.Deep
 let[@inline never] bottom n =
   let sum = ref 0 in
   for i = 1 to n do
-    let a, b = Sys.opaque_identity (i, i + 1) in
-    sum := !sum + a + b
+    let pair = Sys.opaque_identity (i, i + 1) in
+    sum := !sum + fst pair + snd pair
   done;
   !sum
 

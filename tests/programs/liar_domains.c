@@ -55,7 +55,7 @@ void lie_of_domains(unsigned int n, const char *kind)
 		else if (!strcmp(kind, "descending"))
 			live_and_die(2000000000u - i, 1);
 		else if (!strcmp(kind, "spawned")) { /* and none ever ends */
-			gc.unique_id = MANY_DOMAINS + i;
+			gc.unique_id = 3000000000u + i;
 			fire_gc(DOMAIN_SPAWN, &gc);
 		} else /* a few, that come back after their end */
 			live_and_die(few[i % N_ELEMENTS(few)], random_below(4) > 0);
