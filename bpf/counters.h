@@ -30,10 +30,10 @@ static __always_inline bool user_is_right(void)
 	       (__u32)bpf_get_current_uid_gid() == profile.uid;
 }
 
-/* A probe, or n samples, that can be nothing but a lie, and belong to no domain. */
-static __always_inline void lie_seen(__u64 n)
+/* What can be nothing but a lie, and belongs to no domain; n in the unit of the cause. */
+static __always_inline void lie_seen(enum hs_loss cause, __u64 n)
 {
-	__sync_fetch_and_add(&lost_anywhere[HS_LOSS_READ_FAILED], n);
+	__sync_fetch_and_add(&lost_anywhere[cause], n);
 }
 
 /*

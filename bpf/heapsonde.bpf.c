@@ -41,12 +41,12 @@ static __always_inline struct hs_domain *gc_read(struct pt_regs *ctx, struct son
 	if (is_stopped() || !user_is_right())
 		return NULL;
 	if (bpf_probe_read_user(gc, sizeof(*gc), (void *)PT_REGS_PARM1(ctx)) || !gc_is_sane(gc)) {
-		lie_seen(1);
+		lie_seen(HS_LOSS_GC_READ, 1);
 		return NULL;
 	}
 	d = domain_get(gc);
 	if (d && !domain_enter(d)) {
-		lie_seen(1);
+		lie_seen(HS_LOSS_GC_READ, 1);
 		return NULL;
 	}
 	if (d)

@@ -170,15 +170,15 @@ static __always_inline void block_free(struct walk *w, struct hs_block *b, __u32
 }
 
 /*
- * Tell what is still to be told of a block, in order: its promotion, its death.
+ * Tell what is still to be told of a block, in order: its promotion, its end.
  * A block about which nothing more will come is freed; any other goes to the
  * major list.
  */
 static __always_inline void block_settle(struct walk *w, struct hs_block *b, __u32 index)
 {
 	if (b->flags & HS_BLOCK_UNTOLD) {
-		/* Not after its death, if that had to wait too. */
-		__u64 time_ns = b->flags & HS_BLOCK_DEAD ? b->addr : w->time_ns;
+		/* Not after its end, if that had to wait too. */
+		__u64 time_ns = b->flags & HS_BLOCK_OVER ? b->addr : w->time_ns;
 
 		if (block_tell(w, b, HS_REC_PROMOTE, time_ns)) {
 			domain_lost(w->d, HS_LOSS_EVENT_RING_FULL, 1);
@@ -186,8 +186,11 @@ static __always_inline void block_settle(struct walk *w, struct hs_block *b, __u
 		}
 		b->flags &= ~HS_BLOCK_UNTOLD;
 	}
-	if (b->flags & HS_BLOCK_DEAD) {
-		if (!block_tell(w, b, HS_REC_DEALLOC, b->addr)) {
+	if (b->flags & HS_BLOCK_OVER) {
+		enum hs_record_type type =
+			b->flags & HS_BLOCK_DEAD ? HS_REC_DEALLOC : HS_REC_UNKNOWN;
+
+		if (!block_tell(w, b, type, b->addr)) {
 			block_free(w, b, index);
 			return;
 		}
@@ -201,10 +204,10 @@ keep:
 static __always_inline void block_give_up(struct walk *w, struct hs_block *b, __u32 index)
 {
 	domain_lost(w->d, HS_LOSS_FATE_UNKNOWN, 1);
-	/* If even this cannot be told, the counter says that ids are missing. */
-	if (block_tell(w, b, HS_REC_UNKNOWN, w->time_ns))
-		domain_lost(w->d, HS_LOSS_EVENTS_DROPPED, 1);
-	block_free(w, b, index);
+	/* Not told, it would be taken for alive for ever: so this waits as well. */
+	b->flags |= HS_BLOCK_LOST;
+	b->addr = w->time_ns;
+	block_settle(w, b, index);
 }
 
 static __always_inline void block_dead(struct walk *w, struct hs_block *b)
@@ -285,7 +288,7 @@ static long major_step(__u32 i, struct walk *w)
 	b = walk_next(w, &index);
 	if (!b)
 		return 1;
-	if (!(b->flags & HS_BLOCK_DEAD)) {
+	if (!(b->flags & HS_BLOCK_OVER)) {
 		if (read_word(&header, b->addr - sizeof(header))) {
 			block_give_up(w, b, index);
 			return 0;
@@ -309,7 +312,7 @@ static long compact_step(__u32 i, struct walk *w)
 	b = walk_next(w, &index);
 	if (!b)
 		return 1;
-	if (!(b->flags & HS_BLOCK_DEAD)) {
+	if (!(b->flags & HS_BLOCK_OVER)) {
 		if (read_word(&header, b->addr - sizeof(header)) ||
 		    ((header & HEADER_COLOUR) == w->colour && block_follow(b))) {
 			block_give_up(w, b, index);
@@ -368,6 +371,7 @@ static __always_inline void orphan_major(struct hs_domain *d)
 	if (!first)
 		return;
 	if (shared_push(&orphan_blocks, first, d->major_tail)) {
+		/* They stay here, until user space says so (user/collect/untold.c). */
 		domain_lost(d, HS_LOSS_FATE_UNKNOWN, d->tracked);
 		return;
 	}

@@ -110,11 +110,14 @@ enum hs_loss {
 	HS_LOSS_STACK_RING_FULL, /* stacks not sent: ring buffer full */
 	HS_LOSS_BLOCKS_FULL,     /* blocks not followed: block table full */
 	HS_LOSS_STACKS_FULL,     /* stacks sent again: stack table full */
-	HS_LOSS_READ_FAILED,     /* samples not reported: unreadable or malformed */
+	HS_LOSS_READ_FAILED,     /* sampled blocks not reported: unreadable or malformed */
 	HS_LOSS_FATE_UNKNOWN,    /* blocks dropped: header unreadable at a GC */
 	HS_LOSS_EVENT_RING_FULL, /* lifetime events delayed: ring buffer full */
 	HS_LOSS_EVENTS_DROPPED,  /* domain or exit records not sent */
-	HS_LOSS_DOMAINS_FULL,    /* events of domains that found no room */
+	HS_LOSS_DOMAINS_FULL,    /* GC events of domains that found no room */
+	HS_LOSS_DOMAINS_SAMPLES, /* samples of such domains, not reported */
+	HS_LOSS_STACK_READ,      /* stacks not sent: unreadable */
+	HS_LOSS_GC_READ,         /* GC events unreadable or malformed */
 	HS_LOSS_CAUSES
 };
 
@@ -148,11 +151,13 @@ struct hs_domain {
 	/* The thread whose samples come now, and what the process calls it. */
 	__u32 owner_tid;
 	__u32 owner_seen_tid;
-	__u64 batch_ns;     /* when samples last came, or could first have come */
-	__u64 samples_hit;  /* n_samples fired by the tier probe */
-	__u64 samples_kept; /* n_samples after thinning and filters */
-	__u64 records_kept; /* alloc records sent */
-	__u64 tracked;      /* blocks on the lists now */
+	__u64 batch_ns; /* when samples last came, or could first have come */
+	/* hit = left_out + kept + lost[HS_LOSS_RING_FULL] */
+	__u64 samples_hit;      /* n_samples fired by the tier probe */
+	__u64 samples_left_out; /* of these, left out by thinning to the rate, and by filters */
+	__u64 samples_kept;     /* of these, reported */
+	__u64 records_kept;     /* alloc records sent */
+	__u64 tracked;          /* blocks on the lists now */
 	__u64 lost[HS_LOSS_CAUSES];
 };
 
@@ -163,7 +168,7 @@ HS_ASSERT("stack", sizeof(struct hs_rec_stack) == 48);
 HS_ASSERT("block", sizeof(struct hs_rec_block) == 48);
 HS_ASSERT("domain record", sizeof(struct hs_rec_domain) == 80);
 HS_ASSERT("rate record", sizeof(struct hs_rec_rate) == 88);
-HS_ASSERT("domain", sizeof(struct hs_domain) == 280);
+HS_ASSERT("domain", sizeof(struct hs_domain) == 312);
 HS_ASSERT("domain.now", __builtin_offsetof(struct hs_domain, now) == 40);
 
 #endif /* HEAPSONDE_RECORDS_H */

@@ -132,9 +132,10 @@ static __always_inline void sample_take(const struct batch *b, const struct sond
 	struct hs_domain *d = b->d;
 	__u64 kept;
 
+	kept = is_wanted(s) ? thin(s->n_samples, b->keep_p) : 0;
 	d->samples_hit += s->n_samples;
-	kept = thin(s->n_samples, b->keep_p);
-	if (!kept || !is_wanted(s))
+	d->samples_left_out += s->n_samples - kept;
+	if (!kept)
 		return;
 	if (sample_tell(b, s, kept)) {
 		domain_lost(d, HS_LOSS_RING_FULL, kept);
@@ -188,6 +189,33 @@ static __always_inline void batch_take(struct batch *b, struct hs_domain *d,
 	bpf_loop(SONDE_BATCH_MAX, batch_step, b, 0);
 }
 
+/* The same for a domain that has found no room in the table: its samples are counted. */
+static long unplaced_step(__u32 i, struct batch *b)
+{
+	const struct sonde_sample *s = &b->chunk[i % BATCH_CHUNK];
+
+	if (i >= b->n || (i % BATCH_CHUNK == 0 && chunk_read(b, i)))
+		return 1;
+	if (sample_is_sane(s) && is_wanted(s))
+		__sync_fetch_and_add(&lost_anywhere[HS_LOSS_DOMAINS_SAMPLES],
+				     thin(s->n_samples, b->keep_p));
+	return 0;
+}
+
+/* A domain that has no entry: it does not sample yet, or there was no room. */
+static __always_inline void batch_unplaced(struct batch *b)
+{
+	const __u32 wanted = HS_PROFILE_SAMPLING | HS_PROFILE_ALL_DOMAINS;
+	__u32 seq = *(volatile __u32 *)&profile.rate_seq;
+	const struct hs_rate *rate = &profile.rates[seq % HS_RATES];
+
+	if (!*(volatile __u64 *)&lost_anywhere[HS_LOSS_DOMAINS_FULL] ||
+	    (profile_flags() & wanted) != wanted || b->tier != rate->tier)
+		return;
+	b->keep_p = rate->keep_p;
+	bpf_loop(SONDE_BATCH_MAX, unplaced_step, b, 0);
+}
+
 static __always_inline int batch_fire(const struct pt_regs *ctx)
 {
 	struct hs_domain *d;
@@ -199,10 +227,12 @@ static __always_inline int batch_fire(const struct pt_regs *ctx)
 	err = batch_read(&b, ctx);
 	/* One that no GC probe has fired for does not sample yet. */
 	d = domain_find(b.unique_id);
+	if (!d && !err)
+		batch_unplaced(&b);
 	if (!d || !domain_samples(d))
 		return 0;
 	if (err || !domain_enter(d)) {
-		lie_seen(err ? 1 : b.n);
+		lie_seen(HS_LOSS_READ_FAILED, err ? 1 : b.n);
 		return 0;
 	}
 	batch_take(&b, d, ctx);

@@ -44,7 +44,7 @@
 		rec->reserved = 0;                                                                 \
 		if (bpf_probe_read_user(rec->frames, bytes, (void *)s->frames)) {                  \
 			bpf_ringbuf_discard(rec, BPF_RB_NO_WAKEUP);                                \
-			domain_lost(b->d, HS_LOSS_READ_FAILED, 1);                                 \
+			domain_lost(b->d, HS_LOSS_STACK_READ, 1);                                  \
 			return -1;                                                                 \
 		}                                                                                  \
 		bpf_ringbuf_submit(rec, BPF_RB_NO_WAKEUP);                                         \

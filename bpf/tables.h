@@ -52,7 +52,7 @@ _Static_assert(sizeof(struct hs_profile) == 48 + 16 * HS_RATES, "hs profile");
 
 /* Value of the map `blocks`: a tracked block, on one list or the other. */
 struct hs_block {
-	__u64 addr; /* of the first field; the time of death if HS_BLOCK_DEAD */
+	__u64 addr; /* of the first field; if HS_BLOCK_DEAD or _LOST, when that was found */
 	__u64 id;
 	__u32 next; /* index, 0 = end */
 	__u32 flags;
@@ -61,6 +61,10 @@ struct hs_block {
 #define HS_BLOCK_MAJOR 1u  /* in the major heap */
 #define HS_BLOCK_UNTOLD 2u /* promoted, and user space not yet told */
 #define HS_BLOCK_DEAD 4u   /* dead, and user space not yet told */
+#define HS_BLOCK_LOST 8u   /* its fate will never be known, and user space not yet told */
+
+/* There is nothing more to find out about it. */
+#define HS_BLOCK_OVER (HS_BLOCK_DEAD | HS_BLOCK_LOST)
 
 _Static_assert(sizeof(struct hs_block) == 24, "hs block");
 

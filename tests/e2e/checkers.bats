@@ -126,6 +126,27 @@ cycles() {
   not cycles 3 2
 }
 
+@test "check_order wants what was fired to be what was left out, kept and lost" {
+  oracle lifetimes 100 1
+  in_order run
+  # accounts HIT LEFT_OUT LOST [SED]: domain 0 says so, after this change.
+  accounts() {
+    lossy "${4-};\$s/\"samples_hit\":[0-9]+,/\"samples_hit\":$1,\"samples_left_out\":$2,\"samples_lost\":$3,/"
+  }
+  local kept loss
+  kept=$(jq 'select(.type == "summary").domains[0].samples_kept' run.jsonl)
+  loss='{"type":"loss","domain":0,"cause":"ring_full","count":3,"since":1,"time":2}'
+  accounts "$kept" 0 0
+  accounts $((kept + 5)) 5 0
+  accounts $((kept + 8)) 5 3 "\$s/^/$loss\n/"
+  not accounts "$kept" 1 0
+  not accounts "$kept" 0 1
+  not accounts $((kept + 3)) 0 3
+  not accounts $((kept + 3)) 0 3 "\$s/^/${loss/:3,/:2,}\n/"
+  not accounts $((kept + 3)) 0 3 "\$s/^/${loss/\"domain\":0/\"domain\":1}\n/"
+  not accounts "$kept" 0 0 "\$s/^/$loss\n/"
+}
+
 # lossy SED…: check_order's verdict on run.jsonl after this change, where records may be missing.
 lossy() {
   sed -E "$1" run.jsonl >changed.jsonl
@@ -144,9 +165,15 @@ lossy() {
   not lossy "${promote}d"
   lossy "${promote}s/.*/$said/"
   not lossy "${promote}s/.*/${said/output_full/ring_full}/"
-  lossy "${alloc}s/.*/$said/"
+  # Of an allocation the samples must be said as well, neither more nor less.
+  local n with_samples
+  n=$(sed -n "${alloc}s/.*\"n_samples\":\([0-9]*\).*/\1/p" run.jsonl)
+  with_samples=${said/\"time/\"samples\":$n,\"lives\":0,\"since\":1,\"time}
+  lossy "${alloc}s/.*/$with_samples/"
+  not lossy "${alloc}s/.*/$said/"
+  not lossy "${alloc}s/.*/${with_samples/:$n,/:$((n + 1)),}/"
   not lossy "${alloc}d"
-  lossy "${alloc}d;${promote}d;\$s/^/$said\n/"
+  lossy "${alloc}d;${promote}d;\$s/^/$with_samples\n/"
   # Nothing excuses what cannot be, however much is lost.
   not lossy "${promote}p;\$s/^/${said/:1,/:9,}\n/"
 }

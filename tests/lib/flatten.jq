@@ -5,6 +5,8 @@
 # has one of the wrong kind, comes out as "bad" with the record itself.
 
 def natural: type == "number" and . >= 0 and floor == .;
+# What only recordings of before may lack.
+def natural_if_there: . == null or natural;
 def positive: natural and . > 0;
 def text: type == "string" and length > 0;
 def rate: type == "number" and . > 0 and . <= 1;
@@ -21,11 +23,15 @@ def counts(prefix): . as $x | all("minor_words", "promoted_words", "major_words"
 def domain_counts: (.domain | natural) and (.state | one_of(["alive", "terminated"]))
   and counts("") and counts("base_") and counts("end_")
   and all(.samples_hit, .samples_kept, .records, .tracked; natural)
+  and all(.samples_left_out, .samples_lost; natural_if_there)
   and (.sampled | type == "boolean") and (if .sampled then (.rate | rate) else .rate == null end);
 
 def cause: one_of(["ring_full", "stack_ring_full", "blocks_full", "read_failed", "fate_unknown",
-  "events_dropped", "domains_full", "output_full"]);
-def cause_of_summary: cause or one_of(["missed_hits", "malformed", "stack_unknown"]);
+  "events_dropped", "domains_full", "domains_full_samples", "stack_read_failed", "gc_read_failed",
+  "output_full"]);
+def cause_of_summary: cause or one_of(["missed_hits", "malformed", "stack_unknown",
+  "output_full_samples", "output_full_lives"]);
+
 
 def reason: one_of(["interrupted", "duration", "domains gone", "target exited",
   "target executed another program", "error"]);
@@ -80,7 +86,10 @@ def other:
   elif .type == "loss" then
     if has("domain") and (.domain | . == null or natural) and (.cause | cause)
        and (.domain == null or .cause != "output_full") and (.count | positive) and (.time | positive)
-    then [.type, .domain // "-", .cause, .count] else null end
+       and (.since | natural_if_there) and (.since // 0) <= .time
+       and (if .cause == "output_full" then all(.samples, .lives; natural_if_there)
+            else .samples == null and .lives == null end)
+    then [.type, .domain // "-", .cause, .count, .samples // "-", .lives // "-"] else null end
   elif .type == "summary" then
     if (.reason | reason) and (.domains | type == "array") and all(.domains[]; domain_counts)
        and (.lost | type == "object") and all(.lost[]; positive)
@@ -90,7 +99,7 @@ def other:
        .base_minor_words, .base_promoted_words, .base_major_words,
        .samples_hit, .samples_kept, .records,
        .end_minor_words, .end_promoted_words, .end_major_words, .sampled, .rate // "-",
-       .major_collections, .tracked]
+       .major_collections, .tracked, .samples_left_out // "-", .samples_lost // "-"]
       | map(tostring) | join(":")]
     else null end
   else null end;

@@ -6,8 +6,8 @@
  * say what has to be counted, and that nothing that is honest gets lost among lies.
  *
  * In:   commands, see `commands` below.
- * Out:  "ready PID"; the answers; for "told" the lines "lies N", how many lies there were that
- *       are seen through at once, and "honest …" (liar_honest.c); at the end of stdin or after
+ * Out:  "ready PID"; the answers; for "told" the lines "lies SAMPLES EVENTS", how many lies there
+ * were that are seen through at once, and "honest …" (liar_honest.c); at the end of stdin or after
  *       "stop" "intact", if nobody but the liar has written to its memory: exit 0 then, else 1.
  *
  * Its random numbers are the same in each run.
@@ -85,8 +85,8 @@ static void tell_all(unsigned int n, const char *kind)
 {
 	(void)n;
 	(void)kind;
-	printf("lies %lu\n", lies_seen_through);
-	lies_seen_through = 0;
+	printf("lies %lu %lu\n", lies_seen_through, gc_lies_seen_through);
+	lies_seen_through = gc_lies_seen_through = 0;
 	print_honest();
 }
 

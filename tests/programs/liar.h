@@ -78,8 +78,8 @@ uint64_t wild_address_at(size_t i);
 
 /* ---- the lies; each returns when it has told n of them ---- */
 
-/* Lies that are seen through at once: what read_failed must have counted. */
-extern uint64_t lies_seen_through;
+/* Lies that are seen through at once: samples, and batches that are none; GC events. */
+extern uint64_t lies_seen_through, gc_lies_seen_through;
 
 void lie_plainly(void); /* liar_values.c */
 void lie_at_random(unsigned int n);

@@ -42,9 +42,10 @@ __attribute__((noinline)) void fire_alloc(unsigned int tier, const struct regist
 		TIER(1)
 		TIER(2)
 		TIER(3)
-		TIER(4) TIER(5) TIER(6) TIER(7) TIER(8) TIER(9) TIER(10) TIER(11) TIER(12) TIER(13)
-			TIER(14) TIER(15) TIER(16) TIER(17) TIER(18) TIER(19) TIER(20) TIER(21)
-				TIER(22) TIER(23) TIER(24)
+		TIER(4)
+		TIER(5) TIER(6) TIER(7) TIER(8) TIER(9) TIER(10) TIER(11) TIER(12) TIER(13) TIER(14)
+			TIER(15) TIER(16) TIER(17) TIER(18) TIER(19) TIER(20) TIER(21) TIER(22)
+				TIER(23) TIER(24)
 	}
 #undef TIER
 }

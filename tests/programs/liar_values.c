@@ -3,7 +3,8 @@
  * Lies in registers and in the structures that they point at.
  *
  * In:   how many.
- * Out:  probes fired; lies_seen_through, for those that can be nothing but lies.
+ * Out:  probes fired; lies_seen_through and gc_lies_seen_through, for those that can be nothing but
+ * lies.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 
 #define PAGE 4096u
 
-uint64_t lies_seen_through;
+uint64_t lies_seen_through, gc_lies_seen_through;
 
 /* xorshift64*, so that each run tells the same. */
 uint64_t random_u64(void)
@@ -157,7 +158,7 @@ static void lie_of_gc(struct sonde_gc gc)
 {
 	for (int probe = 0; probe < GC_PROBES; probe++)
 		fire_gc(probe, &gc);
-	lies_seen_through += GC_PROBES;
+	gc_lies_seen_through += GC_PROBES;
 }
 
 static void lie_of_gcs(void)
@@ -167,7 +168,7 @@ static void lie_of_gcs(void)
 	for (size_t i = 0; i < n_wild_addresses; i++)
 		for (int probe = 0; probe < GC_PROBES; probe++) {
 			fire_gc(probe, (void *)wild_address_at(i));
-			lies_seen_through++;
+			gc_lies_seen_through++;
 		}
 	/* The id of those that have none, and counts that no program reaches. */
 	lie_of_gc(new_gc(UINT32_MAX));

@@ -14,8 +14,9 @@
 /* What lines say, added up; and that they may say it. */
 struct line_tally {
 	uint64_t allocs, deallocs, stacks, threads, rates, others;
-	uint64_t losses, lost; /* records with the cause output_full, and their sum */
-	json_t *last;          /* the last line, borrowed from lines */
+	uint64_t losses, lost;             /* records with the cause output_full, and their sum */
+	uint64_t lost_samples, lost_lives; /* sums of their parts */
+	json_t *last;                      /* the last line, borrowed from lines */
 	json_t *lines;
 	json_t *rate_of;   /* by domain: the last rate record's */
 	json_t *domain_of; /* by thread */
@@ -83,6 +84,9 @@ static inline void take_line(struct line_tally *t, json_t *o)
 		   !strcmp(json_string_value(json_object_get(o, "cause")), "output_full")) {
 		t->losses++;
 		t->lost += number(o, "count");
+		t->lost_samples += number(o, "samples");
+		t->lost_lives += number(o, "lives");
+		assert_true(number(o, "since") <= number(o, "time"));
 		assert_true(json_is_null(json_object_get(o, "domain")));
 		assert_true(number(o, "count") > 0 && number(o, "time") > 0);
 	} else {

@@ -51,10 +51,15 @@ static void leaves_out_and_counts(void **state)
 	got = tally(&t);
 	assert_int_equal(got.allocs + dropped, n_sent);
 	assert_int_equal(got.lost, dropped);
+	/* Each stands for one sample (send_alloc). */
+	assert_int_equal(got.lost_samples, dropped);
+	assert_int_equal(got.lost_lives, 0);
 	assert_int_equal(got.stacks, STACKS);
 	assert_int_equal(got.threads, 8);
 	assert_string_equal(json_string_value(json_object_get(got.last, "type")), "summary");
 	assert_int_equal(number(json_object_get(got.last, "lost"), "output_full"), dropped);
+	assert_int_equal(number(json_object_get(got.last, "lost"), "output_full_samples"), dropped);
+	assert_null(json_object_get(json_object_get(got.last, "lost"), "output_full_lives"));
 	assert_int_equal(number(json_object_get(got.last, "lost"), "ring_full"), 7);
 	assert_int_equal(json_object_size(got.last), 3);
 	tally__free(&got);
@@ -157,12 +162,59 @@ static void gives_up_the_least_first(void **state)
 	assert_int_equal(consumer__dropped(s), 5);
 	finish(s, fds[0], &t);
 	got = tally(&t);
-	assert_int_equal(got.losses, 1);
+	/* The first death that is left out is told at once, the rest at the end. */
+	assert_int_equal(got.losses, 2);
 	assert_int_equal(got.lost, 5);
+	assert_int_equal(got.lost_samples, 2);
+	assert_int_equal(got.lost_lives, 1);
 	assert_int_equal(got.rates, 1);
 	assert_int_equal(got.allocs + got.deallocs + got.others, n_sent - 5 + 1);
 	assert_string_equal(json_string_value(json_object_get(got.last, "type")), "summary");
 	assert_int_equal(number(json_object_get(got.last, "lost"), "output_full"), 5);
+	assert_int_equal(number(json_object_get(got.last, "lost"), "output_full_samples"), 2);
+	assert_int_equal(number(json_object_get(got.last, "lost"), "output_full_lives"), 1);
+	tally__free(&got);
+	free(t.bytes);
+	sink__free(s);
+	close(fds[0]);
+	expect_no_threads();
+}
+
+/*
+ * From the first death that is left out no block is known to live: so a reader hears of
+ * it before anything else, and of no new block until all is told.
+ */
+static void tells_at_once_that_lives_are_missing(void **state)
+{
+	struct text t = { NULL };
+	struct line_tally got;
+	struct sink *s;
+	uint64_t n;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	s = new_consumer(fds[1], SINK_JSONL);
+	fill_with_allocs(s);
+	n = fill_with_deallocs(s);
+	for (uint64_t i = 0; i < 100; i++)
+		send_dealloc(s, n + 1 + i);
+	for (uint32_t i = 0; i < 10; i++)
+		send_alloc(s, 1000000 + i, 1);
+	/* As much as is there when all breaks off. */
+	drain(s, fds[0], &t);
+	got = tally(&t);
+	assert_int_equal(got.losses, 1);
+	assert_int_equal(got.lost_lives, 1);
+	assert_int_equal(got.deallocs, n - 1);
+	assert_ptr_equal(json_array_get(got.lines, json_array_size(got.lines) - 1), got.last);
+	assert_string_equal(json_string_value(json_object_get(got.last, "type")), "loss");
+	tally__free(&got);
+	finish(s, fds[0], &t);
+	got = tally(&t);
+	assert_int_equal(got.losses, 2);
+	assert_int_equal(got.lost_lives, 101);
+	assert_int_equal(got.lost_samples, 11);
 	tally__free(&got);
 	free(t.bytes);
 	sink__free(s);
@@ -285,9 +337,13 @@ static void holds_long_summaries(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(leaves_out_and_counts),    cmocka_unit_test(tells_losses_seldom),
-		cmocka_unit_test(gives_up_the_least_first), cmocka_unit_test(tells_rates_late),
-		cmocka_unit_test(tells_the_last_loss),      cmocka_unit_test(holds_long_summaries),
+		cmocka_unit_test(leaves_out_and_counts),
+		cmocka_unit_test(tells_losses_seldom),
+		cmocka_unit_test(gives_up_the_least_first),
+		cmocka_unit_test(tells_rates_late),
+		cmocka_unit_test(tells_the_last_loss),
+		cmocka_unit_test(holds_long_summaries),
+		cmocka_unit_test(tells_at_once_that_lives_are_missing),
 	};
 
 	return cmocka_run_group_tests(tests, setup_stacks, NULL);

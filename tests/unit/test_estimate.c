@@ -55,12 +55,12 @@ static void is_exact_at_rate_1(void **state)
 
 	(void)state;
 	amount__add(&a, &b);
-	i = amount__interval(&a, 1);
+	i = amount__interval(&a, NULL, 1);
 	assert_true(i.value == 10 && i.low == 10 && i.high == 10);
 	assert_true(a.blocks == 2);
-	i = amount__share(&b, &a);
+	i = amount__share(&b, &a, NULL);
 	assert_true(i.value == 3.0 / 13 && i.low == i.value && i.high == i.value);
-	i = amount__interval(&zero, 1);
+	i = amount__interval(&zero, NULL, 1);
 	assert_true(i.value == 0 && i.low == 0 && i.high == 0);
 	assert_true(amount__same_p(&a, 2, 1, &a, 2, 1) == 1);
 	assert_true(amount__same_p(&a, 1, 1, &b, 1, 1) == 0);
@@ -73,20 +73,68 @@ static void is_exact_at_rate_1(void **state)
 static void knows_what_it_does_not_know(void **state)
 {
 	struct amount zero = { 0 }, some = amount__of(5, 1, 0.01);
-	struct interval i = amount__interval(&zero, 0.01);
+	struct interval i = amount__interval(&zero, NULL, 0.01);
 
 	(void)state;
 	/* Nothing seen: up to 3.69 samples' worth. */
 	assert_true(i.value == 0 && i.low == 0 && fabs(i.high - 368.888) < 0.001);
-	assert_true(amount__interval(&zero, 0).high == 0);
-	i = amount__share(&zero, &zero);
+	assert_true(amount__interval(&zero, NULL, 0).high == 0);
+	i = amount__share(&zero, &zero, NULL);
 	assert_true(isnan(i.value) && i.low == 0 && i.high == 1);
-	i = amount__share(&zero, &some);
+	i = amount__share(&zero, &some, NULL);
 	assert_true(i.value == 0 && i.low == 0 && i.high > 0.2 && i.high < 1);
-	i = amount__share(&some, &zero);
+	i = amount__share(&some, &zero, NULL);
 	assert_true(i.value == 1 && i.high == 1 && i.low > 0 && i.low < 0.8);
 	assert_true(amount__same_p(&zero, 1, 0.1, &zero, 1, 0.1) == 1);
 	assert_true(amount__same_p(&some, 0, 1, &some, 1, 1) == 1);
+}
+
+/* What was lost may be of the amount or not: the interval holds both, and all between. */
+static void holds_what_is_missing(void **state)
+{
+	const struct amount a = amount__of(10, 0, 0.01), b = amount__of(40, 0, 0.01), zero = { 0 };
+	const struct amount lost = amount__of(5, 0, 0.01), both = amount__of(15, 0, 0.01);
+	const struct amount exact = amount__of(7, 0, 1), exact_lost = amount__of(3, 0, 1);
+	struct interval without = amount__interval(&a, NULL, 0.01);
+	struct interval with = amount__interval(&a, &lost, 0.01);
+	struct interval all = amount__interval(&both, NULL, 0.01);
+
+	(void)state;
+	assert_true(with.value == without.value && with.low == without.low);
+	assert_true(with.high == all.high && all.high > without.high);
+	with = amount__interval(&exact, &exact_lost, 1);
+	assert_true(with.value == 7 && with.low == 7 && with.high == 10);
+	/* Of what was never seen all that was lost may be. */
+	with = amount__interval(&zero, &lost, 0.01);
+	assert_true(with.low == 0 && with.high == amount__interval(&lost, NULL, 0.01).high);
+	with = amount__interval(&zero, &zero, 0.01);
+	assert_true(with.high == amount__interval(&zero, NULL, 0.01).high);
+	with = amount__share(&exact, &exact, &exact_lost);
+	assert_true(with.value == 0.5 && with.low == 7.0 / 17 && with.high == 10.0 / 17);
+	with = amount__share(&a, &b, &lost);
+	without = amount__share(&a, &b, NULL);
+	assert_true(with.low < without.low && with.high > without.high);
+	with = amount__share(&zero, &zero, &lost);
+	assert_true(isnan(with.value) && with.low == 0 && with.high == 1);
+}
+
+/* A difference that the losses may be the reason of is none. */
+static void losses_are_no_evidence(void **state)
+{
+	const struct amount a = amount__of(100, 0, 0.01), b = amount__of(200, 0, 0.01);
+	const struct amount some = amount__of(30, 0, 0.01), many = amount__of(100, 0, 0.01);
+	double p = amount__same_p(&a, 1, 0.01, &b, 1, 0.01);
+
+	(void)state;
+	assert_true(p < 1e-6);
+	assert_true(amount__missing_p(&a, NULL, 1, 0.01, &b, NULL, 1, 0.01) == p);
+	/* That the larger one lacks some makes it no more alike. */
+	assert_true(amount__missing_p(&a, NULL, 1, 0.01, &b, &many, 1, 0.01) == p);
+	assert_true(amount__missing_p(&b, &many, 1, 0.01, &a, NULL, 1, 0.01) == p);
+	assert_true(amount__missing_p(&a, &many, 1, 0.01, &b, NULL, 1, 0.01) == 1);
+	assert_true(amount__missing_p(&b, NULL, 1, 0.01, &a, &many, 1, 0.01) == 1);
+	assert_true(amount__missing_p(&a, &some, 1, 0.01, &b, NULL, 1, 0.01) > p);
+	assert_true(amount__missing_p(&a, &some, 1, 0.01, &b, NULL, 1, 0.01) < 1);
 }
 
 /* Of RUNS intervals, as many as 95 % of them, or more, hold the truth; and where the counts
@@ -98,7 +146,7 @@ static void covers(uint64_t words, double rate, double least, double most)
 
 	for (int run = 0; run < RUNS; run++) {
 		const struct amount a = sample(&seed, words, 1, rate);
-		const struct interval i = amount__interval(&a, rate);
+		const struct interval i = amount__interval(&a, NULL, rate);
 
 		assert_true(i.low <= i.value && i.value <= i.high);
 		held += i.low <= (double)words && (double)words <= i.high;
@@ -137,7 +185,7 @@ static void intervals_hold_across_rates(void **state)
 		struct interval i;
 
 		amount__add(&a, &b);
-		i = amount__interval(&a, 0x1p-11);
+		i = amount__interval(&a, NULL, 0x1p-11);
 		held += i.low <= 100000 && 100000 <= i.high;
 	}
 	print_message("two rates: %.2f %% covered\n", 100.0 * (double)held / RUNS);
@@ -155,7 +203,7 @@ static void shares_hold_the_truth(void **state)
 		for (int run = 0; run < RUNS; run++) {
 			const struct amount a = sample(&seed, part, 1, 0x1p-10);
 			const struct amount b = sample(&seed, n - part, 1, 0x1p-10);
-			const struct interval i = amount__share(&a, &b);
+			const struct interval i = amount__share(&a, &b, NULL);
 
 			held += i.low <= shares[s] && shares[s] <= i.high;
 		}
@@ -263,6 +311,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(is_exact_at_rate_1),
 		cmocka_unit_test(knows_what_it_does_not_know),
+		cmocka_unit_test(holds_what_is_missing),
+		cmocka_unit_test(losses_are_no_evidence),
 		cmocka_unit_test(intervals_hold_the_truth),
 		cmocka_unit_test(intervals_hold_across_rates),
 		cmocka_unit_test(shares_hold_the_truth),

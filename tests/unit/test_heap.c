@@ -220,7 +220,7 @@ static void ages_count_cycles(void **state)
 	assert_true(t->dead_survivors.words == 10);
 	assert_int_equal(t->oldest_live_ns, 1100);
 	assert_int_equal(heap__cycles(heap), 4);
-	age = ages__mean(&t->ages, heap__cycles(heap));
+	age = ages__mean(&t->ages, heap__cycles(heap), NULL);
 	assert_true(age.value == 3 && age.low == 3 && age.high == 3);
 	/* Settling again changes nothing. */
 	assert_true(total()->survivors.words == 40);

@@ -220,12 +220,12 @@ static void expect_object(json_t *object, const char *expected)
 static void makes_losses(void **state)
 {
 	(void)state;
-	expect_object(json__loss(0, "ring_full", 155017, 4742235951481),
+	expect_object(json__loss(0, "ring_full", 155017, 4742035951481, 4742235951481),
 		      "{\"type\":\"loss\",\"domain\":0,\"cause\":\"ring_full\",\"count\":155017,"
-		      "\"time\":4742235951481}");
-	expect_object(json__loss(UINT32_MAX, "output_full", INT64_MAX, INT64_MAX),
+		      "\"since\":4742035951481,\"time\":4742235951481}");
+	expect_object(json__loss(UINT32_MAX, "output_full", INT64_MAX, 0, INT64_MAX),
 		      "{\"type\":\"loss\",\"domain\":null,\"cause\":\"output_full\","
-		      "\"count\":9223372036854775807,\"time\":9223372036854775807}");
+		      "\"count\":9223372036854775807,\"since\":0,\"time\":9223372036854775807}");
 }
 
 static void makes_counters(void **state)

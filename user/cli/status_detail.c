@@ -10,6 +10,7 @@
 #include "user/common/clock.h"
 #include "user/common/units.h"
 #include "user/profile/profile.h"
+#include "user/sinks/json.h"
 
 const char *status__string(const json_t *object, const char *name)
 {
@@ -30,7 +31,8 @@ long long status__lost(const json_t *profile)
 	const char *cause;
 
 	json_object_foreach (lost, cause, n)
-		if (__builtin_add_overflow(sum, json_integer_value(n), &sum))
+		if (!json__loss_is_part(cause) &&
+		    __builtin_add_overflow(sum, json_integer_value(n), &sum))
 			return LLONG_MAX;
 	return sum;
 }

@@ -50,9 +50,9 @@ static int tell(struct untold *u, const struct hs_block *b, const struct owner *
 	return u->each(u->ctx, &event);
 }
 
-/* Follow one list. All lists together have no more blocks than the table has entries; the bound
- * is for lists that have become circles. */
-static int tell_list(struct untold *u, uint32_t index, const struct owner *owner)
+/* Follow one list. is_left: its blocks were handed over to nobody. All lists together have no more
+ * blocks than the table has entries; the bound is for lists that have become circles. */
+static int tell_list(struct untold *u, uint32_t index, const struct owner *owner, bool is_left)
 {
 	for (; index && u->left; u->left--) {
 		struct hs_block b;
@@ -62,9 +62,12 @@ static int tell_list(struct untold *u, uint32_t index, const struct owner *owner
 			return err == -ENOENT ? 0 : err;
 		if (b.flags & HS_BLOCK_UNTOLD)
 			err = tell(u, &b, owner, HS_REC_PROMOTE,
-				   b.flags & HS_BLOCK_DEAD ? b.addr : clock__now_ns());
+				   b.flags & HS_BLOCK_OVER ? b.addr : clock__now_ns());
 		if (!err && b.flags & HS_BLOCK_DEAD)
 			err = tell(u, &b, owner, HS_REC_DEALLOC, b.addr);
+		else if (!err && (b.flags & HS_BLOCK_LOST || is_left))
+			err = tell(u, &b, owner, HS_REC_UNKNOWN,
+				   b.flags & HS_BLOCK_LOST ? b.addr : clock__now_ns());
 		if (err)
 			return err;
 		index = b.next;
@@ -89,10 +92,11 @@ int untold__collect(const struct attachment *a, pid_t tgid, collect_fn each, voi
 	for (int i = 0; i < n && !err; i++) {
 		const struct owner owner = { stats[i].unique_id, stats[i].d.tid };
 
-		err = tell_list(&u, stats[i].d.major_head, &owner);
+		err = tell_list(&u, stats[i].d.major_head, &owner,
+				stats[i].d.flags & HS_DOMAIN_TERMINATED);
 	}
 	if (!err)
-		err = tell_list(&u, attachment__orphans(a), &(struct owner){ 0, 0 });
+		err = tell_list(&u, attachment__orphans(a), &(struct owner){ 0, 0 }, false);
 	free(stats);
 	return err;
 }

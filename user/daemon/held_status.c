@@ -30,10 +30,12 @@ json_t *held__output_error(const struct held *h)
 json_t *held__lost(const struct held *h)
 {
 	json_t *lost = profile_json__lost(h->profile);
-	uint64_t dropped = readers__output_dropped(h->readers);
+	const struct consumer_losses of_output = readers__output_losses(h->readers);
 
-	if (lost && dropped)
-		json_object_set_new(lost, "output_full", json_integer((json_int_t)dropped));
+	if (lost && consumer_losses__to_json(&of_output, lost)) {
+		json_decref(lost);
+		return NULL;
+	}
 	return lost;
 }
 

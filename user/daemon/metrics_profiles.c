@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "user/daemon/metrics_read.h"
+#include "user/sinks/json.h"
 
 static struct metrics_profile *find(const struct metrics_view *v, uint64_t id)
 {
@@ -111,7 +112,8 @@ static void read_losses(struct metrics_profile *p, const json_t *o)
 		struct metrics_loss *l =
 			is_cause(cause) && strcmp(cause, "other") ? loss_of(p, cause) : NULL;
 
-		p->lost = metrics_add(p->lost, lost);
+		if (!json__loss_is_part(cause))
+			p->lost = metrics_add(p->lost, lost);
 		if (l)
 			l->n = lost;
 		else

@@ -295,9 +295,9 @@ int readers__output_error(const struct readers *r)
 	return err ? err : r->output_error;
 }
 
-uint64_t readers__output_dropped(const struct readers *r)
+struct consumer_losses readers__output_losses(const struct readers *r)
 {
 	const struct reader *output = output_of(r);
 
-	return output ? consumer__dropped(output->consumer) : 0;
+	return output ? consumer__losses(output->consumer) : (struct consumer_losses){ 0 };
 }

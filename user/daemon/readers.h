@@ -46,7 +46,7 @@ int readers__finish(struct readers *r, void (*done)(void *ctx), void *ctx);
 size_t readers__n_followers(const struct readers *r);
 bool readers__has_output(const struct readers *r);
 uint64_t readers__output_bytes(const struct readers *r);
-int readers__output_error(const struct readers *r);        /* negative errno or 0 */
-uint64_t readers__output_dropped(const struct readers *r); /* records */
+int readers__output_error(const struct readers *r); /* negative errno or 0 */
+struct consumer_losses readers__output_losses(const struct readers *r);
 
 #endif /* HEAPSONDE_READERS_H */

@@ -141,6 +141,12 @@ const char *decode__loss_name(enum hs_loss cause)
 		return "events_dropped";
 	case HS_LOSS_DOMAINS_FULL:
 		return "domains_full";
+	case HS_LOSS_DOMAINS_SAMPLES:
+		return "domains_full_samples";
+	case HS_LOSS_STACK_READ:
+		return "stack_read_failed";
+	case HS_LOSS_GC_READ:
+		return "gc_read_failed";
 	case HS_LOSS_CAUSES:
 		break;
 	}

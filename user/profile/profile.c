@@ -42,6 +42,15 @@ static int write_json(struct sink *sink, json_t *object)
 	return err;
 }
 
+/* The same for what the profile's own heaps have to hear as well. */
+static int tell_json(struct profile *p, json_t *object)
+{
+	int err = object ? pipeline__json(&p->pipeline, object) : -ENOMEM;
+
+	json_decref(object);
+	return err;
+}
+
 /* ---- counters ---- */
 
 static int on_loss(void *ctx, uint32_t domain, enum hs_loss cause, uint64_t n)
@@ -50,8 +59,9 @@ static int on_loss(void *ctx, uint32_t domain, enum hs_loss cause, uint64_t n)
 
 	if (!decode__loss_is_real(cause))
 		return 0;
-	return write_json(p->sink,
-			  json__loss(domain, decode__loss_name(cause), n, clock__now_ns()));
+	return tell_json(p, json__loss(domain, decode__loss_name(cause), n,
+				       p->counted_before_ns ? p->counted_before_ns : p->begin_ns,
+				       p->counted_ns));
 }
 
 /* Read the counters and write what was lost since the last time. */
@@ -328,7 +338,8 @@ int profile__finish(struct profile *p, enum end_reason reason)
 	ret = drain_all(p);
 	if (!ret)
 		ret = count(p);
-	if (!ret && domain_book__lost(p->book, HS_LOSS_EVENT_RING_FULL))
+	if (!ret && (domain_book__lost(p->book, HS_LOSS_EVENT_RING_FULL) ||
+		     domain_book__lost(p->book, HS_LOSS_FATE_UNKNOWN)))
 		ret = untold__collect(p->attachment, p->target->pid, pipeline__event, &p->pipeline);
 	if (!ret)
 		ret = domain_book__each_change(p->book, true, on_counters,
@@ -336,7 +347,7 @@ int profile__finish(struct profile *p, enum end_reason reason)
 	missed = attachment__missed(p->attachment, &p->missed);
 	p->summary = profile_json__summary(p);
 	if (!ret)
-		ret = p->summary ? p->sink->ops->json(p->sink, p->summary) : -ENOMEM;
+		ret = tell_json(p, json_incref(p->summary));
 	/* Samples would be missing that nobody has counted. */
 	if (!ret)
 		ret = missed;

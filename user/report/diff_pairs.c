@@ -111,6 +111,9 @@ static int add_heap(struct entry **entries, struct row **rows, const struct heap
 		if (!e)
 			return -ENOMEM;
 		amount__add(is_b ? &e->pair.b : &e->pair.a, amount);
+		if (o->metric != ROWS_ALLOC)
+			amount__add(is_b ? &e->pair.missing_b : &e->pair.missing_a,
+				    &(*rows)[i].tally.unknown);
 	}
 	return n < 0 ? -ENOMEM : 0;
 }
@@ -127,8 +130,8 @@ double diff_pair__ratio(const struct diff_pair *p, const struct diff_exposure *e
 static void judge(struct diff_pair *p, const struct diff_exposure *exposure, double significance)
 {
 	p->difference = p->b.words / exposure->b - p->a.words / exposure->a;
-	p->p = amount__same_p(&p->a, exposure->a, exposure->rate_a, &p->b, exposure->b,
-			      exposure->rate_b);
+	p->p = amount__missing_p(&p->a, &p->missing_a, exposure->a, exposure->rate_a, &p->b,
+				 &p->missing_b, exposure->b, exposure->rate_b);
 	p->p_adjusted = p->p;
 	p->is_significant = p->p < significance;
 }
@@ -199,10 +202,17 @@ int diff_pairs__make(struct diff_pairs *d, const struct heap *a, const struct he
 	for (e = entries; e; e = e->hh.next) {
 		amount__add(&d->total.a, &e->pair.a);
 		amount__add(&d->total.b, &e->pair.b);
+		amount__add(&d->total.missing_a, &e->pair.missing_a);
+		amount__add(&d->total.missing_b, &e->pair.missing_b);
+		/* Lost samples may be of any pair. */
+		amount__add(&e->pair.missing_a, heap__lost_samples(a));
+		amount__add(&e->pair.missing_b, heap__lost_samples(b));
 		judge(&e->pair, exposure, o->significance);
 		d->pairs[d->n++] = e->pair;
 	}
 	free_entries(entries);
+	amount__add(&d->total.missing_a, heap__lost_samples(a));
+	amount__add(&d->total.missing_b, heap__lost_samples(b));
 	judge(&d->total, exposure, o->significance);
 	adjust(d, o->significance);
 	qsort_r(d->pairs, d->n, sizeof(*d->pairs), by_weight, &by);

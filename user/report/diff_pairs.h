@@ -22,8 +22,10 @@ struct diff_pair {
 	const struct row *row; /* of one side: what the pair is called. NULL for the total */
 	struct amount a;
 	struct amount b;
+	struct amount missing_a; /* what they may lack (amount__interval) */
+	struct amount missing_b;
 	double difference; /* b/exposure - a/exposure */
-	double p;          /* amount__same_p */
+	double p;          /* amount__missing_p */
 	double p_adjusted; /* for the number of pairs (Holm 1979) */
 	bool is_significant;
 };

@@ -243,6 +243,12 @@ double recording__unseen_rate(const struct recording *rec)
 	return rec->replay.pipeline.lowest_rate;
 }
 
+struct amount recording__missing(const struct recording *rec, const struct tally *t,
+				 enum rows_metric metric)
+{
+	return heap__missing(heap__lost_samples(rec->replay.heap), t, metric != ROWS_ALLOC);
+}
+
 uint64_t recording__until_ns(const struct recording *rec)
 {
 	return rec->stopped_ns > rec->begin_ns && rec->stopped_ns < rec->end_ns ? rec->stopped_ns

@@ -70,6 +70,10 @@ double recording__unseen_rate(const struct recording *rec);
 uint64_t recording__until_ns(const struct recording *rec);
 double recording__seconds(const struct recording *rec);
 
+/* What a metric's amount of a tally may lack (amount__interval). */
+struct amount recording__missing(const struct recording *rec, const struct tally *t,
+				 enum rows_metric metric);
+
 /* Notes (user/common/say.h): what was lost, that the capture was cut. None if all is well. */
 void recording__print_notes(const struct recording *rec);
 

@@ -62,6 +62,15 @@ static bool has_losses(const struct recording *rec)
 	return json_object_size(rec->replay.lost) > 0;
 }
 
+/* What losses mean for the figures. */
+static const char *meaning(const struct recording *rec)
+{
+	if (heap__is_unmeasured(rec->replay.heap))
+		return "how much is missing is not known, so figures are too small and their "
+		       "intervals are not reliable";
+	return "figures are too small, and the upper ends of their intervals hold what is missing";
+}
+
 void recording__print_notes(const struct recording *rec)
 {
 	char *losses = NULL;
@@ -77,7 +86,7 @@ void recording__print_notes(const struct recording *rec)
 		return;
 	print_losses(f, rec);
 	if (!fclose(f))
-		say__note("%s has losses, which make sums too small: %s", rec->path, losses);
+		say__note("%s has losses: %s; %s", rec->path, losses, meaning(rec));
 	free(losses);
 }
 
@@ -128,6 +137,14 @@ static json_t *string_or_null(const char *text)
 	return text ? json_string(text) : json_null();
 }
 
+/* What the samples stood for that are known to be lost. */
+static json_t *lost_words_json(const struct recording *rec)
+{
+	const struct interval i = amount__interval(heap__lost_samples(rec->replay.heap), NULL, 0);
+
+	return show__interval_json(&i);
+}
+
 json_t *recording__to_json(const struct recording *rec)
 {
 	char begin[40];
@@ -138,13 +155,14 @@ json_t *recording__to_json(const struct recording *rec)
 		string_or_null(*format_begin(rec, begin, sizeof(begin)) ? begin : NULL), "seconds",
 		show__json(recording__seconds(rec)), "reason", string_or_null(rec->reason));
 	json_t *rest = json_pack(
-		"{s:o, s:I, s:o, s:o, s:I, s:I, s:o, s:I, s:b, s:b, s:O, s:s}", "track",
+		"{s:o, s:I, s:o, s:o, s:I, s:I, s:o, s:I, s:b, s:b, s:O, s:o, s:b, s:s}", "track",
 		string_or_null(rec->track), "begin_ns", (json_int_t)rec->begin_ns, "rate_low",
 		show__json(rec->rate_low), "rate_high", show__json(rec->rate_high), "blocks",
 		(json_int_t)rec->n_blocks, "samples", (json_int_t)rec->n_samples, "words",
 		show__json(rec->words), "major_cycles", (json_int_t)heap__cycles(rec->replay.heap),
-		"whole", rec->is_whole, "cut", rec->replay.is_cut, "lost", rec->replay.lost, "note",
-		RECORDING_LIVE_NOTE);
+		"whole", rec->is_whole, "cut", rec->replay.is_cut, "lost", rec->replay.lost,
+		"lost_words", lost_words_json(rec), "intervals_hold",
+		!heap__is_unmeasured(rec->replay.heap), "note", RECORDING_LIVE_NOTE);
 
 	if (!object || !rest || json_object_update(object, rest)) {
 		json_decref(object);

@@ -89,8 +89,8 @@ json_t *report__frames_json(const struct stack *stack);
 /* What a row stands for: "function", "file", "line", "frames", "domain", …; NULL: no memory. */
 json_t *report__row_json(const struct row *row, enum rows_by by);
 
-/* {"words":…,"low":…,"high":…,"blocks":…}; rate: as for amount__interval. */
-json_t *report__amount_json(const struct amount *a, double rate);
+/* {"words":…,"low":…,"high":…,"blocks":…}; missing, rate: as for amount__interval. */
+json_t *report__amount_json(const struct amount *a, const struct amount *missing, double rate);
 
 /* Print the document on stdout, and let go of it. 0; -ENOMEM, with a text, if it is NULL. */
 int report__print_json(json_t *document, struct hs_error *err);

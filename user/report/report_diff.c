@@ -86,10 +86,10 @@ static void print_columns(const struct view *v)
 	putchar('\n');
 }
 
-static int print_side(const struct view *v, const struct amount *amount, double rate,
-		      double exposure)
+static int print_side(const struct view *v, const struct amount *amount,
+		      const struct amount *missing, double rate, double exposure)
 {
-	struct interval i = amount__interval(amount, rate);
+	struct interval i = amount__interval(amount, missing, rate);
 	double factor = v->unit / exposure;
 	char text[SHOW_CHARS];
 	int used;
@@ -108,8 +108,8 @@ static void print_pair(const struct view *v, const struct diff_pair *p, const ch
 	int used;
 
 	show__style(!p->is_significant ? STYLE_PLAIN : p->difference > 0 ? STYLE_UP : STYLE_DOWN);
-	used = print_side(v, &p->a, recording__unseen_rate(v->a), v->exposure.a);
-	used += print_side(v, &p->b, recording__unseen_rate(v->b), v->exposure.b);
+	used = print_side(v, &p->a, &p->missing_a, recording__unseen_rate(v->a), v->exposure.a);
+	used += print_side(v, &p->b, &p->missing_b, recording__unseen_rate(v->b), v->exposure.b);
 	used += show__cell(show__signed_words(p->difference * v->unit, text), 9);
 	if (isnan(ratio))
 		snprintf(text, sizeof(text), "-");
@@ -170,10 +170,10 @@ static int add_pair(json_t *to, const struct view *v, const struct diff_pair *p)
 {
 	int err = 0;
 
-	err |= json_object_set_new(to, "a",
-				   report__amount_json(&p->a, recording__unseen_rate(v->a)));
-	err |= json_object_set_new(to, "b",
-				   report__amount_json(&p->b, recording__unseen_rate(v->b)));
+	err |= json_object_set_new(
+		to, "a", report__amount_json(&p->a, &p->missing_a, recording__unseen_rate(v->a)));
+	err |= json_object_set_new(
+		to, "b", report__amount_json(&p->b, &p->missing_b, recording__unseen_rate(v->b)));
 	err |= json_object_set_new(to, "difference", show__json(p->difference));
 	err |= json_object_set_new(to, "ratio", show__json(diff_pair__ratio(p, &v->exposure)));
 	err |= json_object_set_new(to, "p", show__json(p->p));

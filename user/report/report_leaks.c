@@ -56,7 +56,8 @@ static int compare_stacks(const void *left, const void *right)
 struct earlier {
 	struct row *rows; /* sorted by compare_stacks */
 	size_t n_rows;
-	double since_s; /* how long before the end of the last cycle; 0: not known */
+	double since_s;     /* how long before the end of the last cycle; 0: not known */
+	struct amount lost; /* samples, until then */
 };
 
 uint64_t report__middle_ns(const struct recording *rec)
@@ -79,13 +80,15 @@ static int read_earlier(struct earlier *e, const struct view *v, const struct re
 		return -ENOMEM;
 	e->n_rows = (size_t)n;
 	qsort(e->rows, e->n_rows, sizeof(*e->rows), compare_stacks);
+	e->lost = *heap__lost_samples(half->replay.heap);
 	e->since_s = (double)(v->rec->last_cycle_ns - middle_ns) / 1e9;
 	return 0;
 }
 
-static void find_growth(struct leak *l, const struct earlier *e)
+static void find_growth(struct leak *l, const struct amount *missing, const struct earlier *e)
 {
 	static const struct amount none;
+	struct amount missing_then = e->lost;
 	const struct row *then;
 	double growth, spread;
 
@@ -93,14 +96,17 @@ static void find_growth(struct leak *l, const struct earlier *e)
 	if (e->since_s <= 0)
 		return;
 	then = bsearch(l->row, e->rows, e->n_rows, sizeof(*e->rows), compare_stacks);
+	if (then)
+		amount__add(&missing_then, &then->tally.unknown);
 	growth = l->row->tally.old_live.words - (then ? &then->tally.old_live : &none)->words;
 	/* Blocks that lived at both times are in both variances, though they cannot be the
 	 * reason of a difference: the interval is wider than it need be, never narrower. */
 	spread = Z * sqrt(l->row->tally.old_live.variance +
 			  (then ? &then->tally.old_live : &none)->variance);
 	l->growth.value = growth / e->since_s;
-	l->growth.low = (growth - spread) / e->since_s;
-	l->growth.high = (growth + spread) / e->since_s;
+	/* What is missing of then, or of now, may be all there is to it. */
+	l->growth.low = (growth - spread - missing_then.words) / e->since_s;
+	l->growth.high = (growth + spread + missing->words) / e->since_s;
 	l->is_growing = l->growth.low > 0;
 }
 
@@ -135,17 +141,20 @@ static void find_leaks(struct view *v, const struct row *rows, size_t n_rows,
 	for (size_t i = 0; i < n_rows; i++) {
 		const struct tally *t = &rows[i].tally;
 		struct leak *l = &v->leaks[v->n_leaks];
+		const struct amount missing = recording__missing(v->rec, t, ROWS_SURVIVORS);
+		const struct amount missing_all =
+			recording__missing(v->rec, &v->total, ROWS_SURVIVORS);
 		struct amount rest = v->total.live;
 
 		if (t->old_live.words <= 0)
 			continue;
 		amount__subtract(&rest, &t->old_live);
 		*l = (struct leak){ .row = &rows[i],
-				    .live = amount__interval(&t->old_live, v->rate),
-				    .share = amount__share(&t->old_live, &rest) };
+				    .live = amount__interval(&t->old_live, &missing, v->rate),
+				    .share = amount__share(&t->old_live, &rest, &missing_all) };
 		if (t->oldest_live_ns && v->rec->end_ns > t->oldest_live_ns)
 			l->oldest_s = (double)(v->rec->end_ns - t->oldest_live_ns) / 1e9;
-		find_growth(l, earlier);
+		find_growth(l, &missing, earlier);
 		v->n_leaks++;
 	}
 	qsort_r(v->leaks, v->n_leaks, sizeof(*v->leaks), compare_leaks, v);
@@ -220,12 +229,13 @@ static void print_people(const struct view *v, bool knows_growth)
 
 static json_t *leak_json(const struct view *v, const struct leak *l)
 {
+	const struct amount missing = recording__missing(v->rec, &l->row->tally, ROWS_SURVIVORS);
 	json_t *object = report__row_json(l->row, ROWS_BY_STACK);
 	int err = object ? 0 : -1;
 
 	err |= json_object_set_new(object, "oldest_seconds", show__json(l->oldest_s));
 	err |= json_object_set_new(object, "live",
-				   report__amount_json(&l->row->tally.old_live, v->rate));
+				   report__amount_json(&l->row->tally.old_live, &missing, v->rate));
 	err |= json_object_set_new(object, "share", show__interval_json(&l->share));
 	err |= json_object_set_new(object, "growth_per_second",
 				   isnan(l->growth.value) ? json_null()
@@ -242,6 +252,7 @@ static json_t *leak_json(const struct view *v, const struct leak *l)
 
 static json_t *document(const struct view *v)
 {
+	const struct amount missing = recording__missing(v->rec, &v->total, ROWS_SURVIVORS);
 	json_t *leaks = json_array(), *document;
 
 	for (size_t i = 0; i < v->n_leaks && !(v->o->n_rows && i >= v->o->n_rows); i++)
@@ -249,12 +260,12 @@ static json_t *document(const struct view *v)
 			json_decref(leaks);
 			return NULL;
 		}
-	document = json_pack("{s:s, s:i, s:o, s:I, s:o, s:o, s:I, s:o}", "type", "leaks", "version",
-			     1, "recording", recording__to_json(v->rec), "survived",
-			     (json_int_t)v->o->survived, "live",
-			     report__amount_json(&v->total.live, v->rate), "survivors_live",
-			     report__amount_json(&v->total.old_live, v->rate), "stacks",
-			     (json_int_t)v->n_leaks, "rows", leaks);
+	document = json_pack(
+		"{s:s, s:i, s:o, s:I, s:o, s:o, s:I, s:o}", "type", "leaks", "version", 1,
+		"recording", recording__to_json(v->rec), "survived", (json_int_t)v->o->survived,
+		"live", report__amount_json(&v->total.live, &missing, v->rate), "survivors_live",
+		report__amount_json(&v->total.old_live, &missing, v->rate), "stacks",
+		(json_int_t)v->n_leaks, "rows", leaks);
 	return report__filtered(document, &v->o->filter);
 }
 

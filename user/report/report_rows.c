@@ -38,12 +38,19 @@ static bool is_listed(const struct row *row, const struct view *v)
 }
 
 /* What part of the total the amount is. */
-static struct interval share_of(const struct amount *part, const struct amount *total)
+static struct interval share_of(const struct view *v, const struct amount *part)
 {
-	struct amount rest = *total;
+	const struct amount missing = recording__missing(v->rec, &v->total, v->o->metric);
+	struct amount rest = *rows__amount(&v->total, v->o->metric);
 
 	amount__subtract(&rest, part);
-	return amount__share(part, &rest);
+	return amount__share(part, &rest, &missing);
+}
+
+/* Figures of which no fate is part are ROWS_ALLOC's, all others as good as ROWS_LIVE's. */
+static struct amount missing(const struct view *v, const struct tally *t, bool is_fate)
+{
+	return recording__missing(v->rec, t, is_fate ? ROWS_LIVE : ROWS_ALLOC);
 }
 
 /* ---- for people ---- */
@@ -98,7 +105,8 @@ static int print_words(double words, int width)
 
 static int print_age(const struct view *v, const struct tally *t)
 {
-	const struct interval age = ages__mean(&t->ages, heap__cycles(v->rec->replay.heap));
+	const struct amount lack = missing(v, t, true);
+	const struct interval age = ages__mean(&t->ages, heap__cycles(v->rec->replay.heap), &lack);
 	char text[SHOW_CHARS] = "-";
 
 	if (v->rec->replay.tells_cycles && !isnan(age.value))
@@ -111,15 +119,16 @@ static void print_tally(const struct view *v, const struct tally *t, const struc
 			const char *label)
 {
 	const struct amount *amount = rows__amount(t, v->o->metric);
-	const struct interval i = amount__interval(amount, v->rate);
+	const struct amount lack = recording__missing(v->rec, t, v->o->metric);
+	const struct interval i = amount__interval(amount, &lack, v->rate);
 	const struct amount *total = rows__amount(&v->total, v->o->metric);
 	char text[SHOW_CHARS];
 	int used;
 
 	used = print_words(i.value, 9);
 	used += show__cell(show__interval(&i, text), 11);
-	used += show__cell(
-		show__share(total->words > 0 ? share_of(amount, total).value : NAN, text), 6);
+	used += show__cell(show__share(total->words > 0 ? share_of(v, amount).value : NAN, text),
+			   6);
 	if (v->o->by == ROWS_BY_FUNCTION)
 		used += inclusive ? print_words(inclusive->words, 9) : show__cell("", 9);
 	if (shows_alloc(v))
@@ -128,7 +137,8 @@ static void print_tally(const struct view *v, const struct tally *t, const struc
 		used += print_words(t->live.words, 8);
 	if (shows_lives(v))
 		used += show__cell(
-			show__share(amount__share(&t->promoted, &t->dead_young).value, text), 6);
+			show__share(amount__share(&t->promoted, &t->dead_young, NULL).value, text),
+			6);
 	if (shows_ages(v))
 		used += print_age(v, t);
 	cli__print_last_column(label, used);
@@ -189,38 +199,43 @@ static void print_people(const struct view *v)
 
 static int add_amounts(json_t *to, const struct view *v, const struct tally *t)
 {
+	bool follows = v->rec->follows;
 	const struct {
 		const char *name;
 		const struct amount *amount;
 		bool is_known;
+		bool is_fate;
 	} amounts[] = {
-		{ "allocated", &t->allocated, true },
-		{ "allocated_minor", &t->minor, true },
-		{ "live", &t->live, v->rec->follows },
-		{ "promoted", &t->promoted, v->rec->follows },
-		{ "dead_young", &t->dead_young, v->rec->follows },
-		{ "dead_old", &t->dead_old, v->rec->follows },
-		{ "unknown", &t->unknown, true },
-		{ "survivors", &t->survivors, v->rec->follows && v->rec->replay.tells_cycles },
-		{ "survivors_live", &t->old_live, v->rec->follows && v->rec->replay.tells_cycles },
+		{ "allocated", &t->allocated, true, false },
+		{ "allocated_minor", &t->minor, true, false },
+		{ "live", &t->live, follows, true },
+		{ "promoted", &t->promoted, follows, true },
+		{ "dead_young", &t->dead_young, follows, true },
+		{ "dead_old", &t->dead_old, follows, true },
+		{ "unknown", &t->unknown, true, false },
+		{ "survivors", &t->survivors, follows && v->rec->replay.tells_cycles, true },
+		{ "survivors_live", &t->old_live, follows && v->rec->replay.tells_cycles, true },
 	};
 	int err = 0;
 
-	for (size_t i = 0; i < sizeof(amounts) / sizeof(amounts[0]); i++)
-		err |= json_object_set_new(to, amounts[i].name,
-					   amounts[i].is_known
-						   ? report__amount_json(amounts[i].amount, v->rate)
-						   : json_null());
+	for (size_t i = 0; i < sizeof(amounts) / sizeof(amounts[0]); i++) {
+		const struct amount lack = missing(v, t, amounts[i].is_fate);
+
+		err |= json_object_set_new(
+			to, amounts[i].name,
+			amounts[i].is_known ? report__amount_json(amounts[i].amount, &lack, v->rate)
+					    : json_null());
+	}
 	return err;
 }
 
 /* Add all that is known of a tally to an object. 0 or -1. */
 static int add_tally(json_t *to, const struct view *v, const struct tally *t)
 {
-	const struct interval promoted = amount__share(&t->promoted, &t->dead_young);
-	const struct interval age = ages__mean(&t->ages, heap__cycles(v->rec->replay.heap));
-	const struct interval share =
-		share_of(rows__amount(t, v->o->metric), rows__amount(&v->total, v->o->metric));
+	const struct amount lack = missing(v, t, true);
+	const struct interval promoted = amount__share(&t->promoted, &t->dead_young, &lack);
+	const struct interval age = ages__mean(&t->ages, heap__cycles(v->rec->replay.heap), &lack);
+	const struct interval share = share_of(v, rows__amount(t, v->o->metric));
 	bool has_ages = v->rec->follows && v->rec->replay.tells_cycles;
 	int err = add_amounts(to, v, t);
 
@@ -238,12 +253,14 @@ static int add_tally(json_t *to, const struct view *v, const struct tally *t)
 
 static json_t *row_json(const struct view *v, const struct row *row)
 {
+	/* Of functions that are further out there is no tally of their own. */
+	const struct amount lack = recording__missing(v->rec, &v->total, v->o->metric);
 	json_t *object = report__row_json(row, v->o->by);
 
 	if (!object || add_tally(object, v, &row->tally) ||
 	    (v->o->by == ROWS_BY_FUNCTION &&
 	     json_object_set_new(object, "inclusive",
-				 report__amount_json(&row->inclusive, v->rate)))) {
+				 report__amount_json(&row->inclusive, &lack, v->rate)))) {
 		json_decref(object);
 		return NULL;
 	}

@@ -153,9 +153,9 @@ json_t *report__row_json(const struct row *row, enum rows_by by)
 	}
 }
 
-json_t *report__amount_json(const struct amount *a, double rate)
+json_t *report__amount_json(const struct amount *a, const struct amount *missing, double rate)
 {
-	const struct interval i = amount__interval(a, rate);
+	const struct interval i = amount__interval(a, missing, rate);
 
 	return json_pack("{s:o, s:o, s:o, s:o}", "words", show__json(i.value), "low",
 			 show__json(i.low), "high", show__json(i.high), "blocks",

@@ -32,9 +32,16 @@ static double seconds_between(uint64_t from_ns, uint64_t to_ns)
 	return to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
 }
 
+/* All that is missing at the end, at any point: when it went missing is not kept. */
+static struct amount missing_live(const struct recording *rec)
+{
+	return recording__missing(rec, heap__total(rec->replay.heap), ROWS_LIVE);
+}
+
 /* Nothing was sampled: one point, which says how little that means. 0 or -ENOMEM. */
 static int make_empty_point(struct view *v)
 {
+	const struct amount missing = missing_live(v->rec);
 	static const struct amount none;
 
 	v->points = calloc(1, sizeof(*v->points));
@@ -42,7 +49,7 @@ static int make_empty_point(struct view *v)
 		return -ENOMEM;
 	v->n_points = 1;
 	v->points->end_s = v->points->length_s = v->points->sampled_s = recording__seconds(v->rec);
-	v->points->live = amount__interval(&none, recording__unseen_rate(v->rec));
+	v->points->live = amount__interval(&none, &missing, recording__unseen_rate(v->rec));
 	return 0;
 }
 
@@ -51,6 +58,7 @@ static int make_empty_point(struct view *v)
 static int make_points(struct view *v, size_t n_wanted)
 {
 	const struct heap *h = v->rec->replay.heap;
+	const struct amount missing = missing_live(v->rec);
 	uint64_t begin_ns, step_ns, end_ns = v->rec->end_ns;
 	uint64_t until_ns = recording__until_ns(v->rec);
 	struct timeline_step *steps, last = { 0 };
@@ -91,7 +99,7 @@ static int make_points(struct view *v, size_t n_wanted)
 		p->promoted_words += last.promoted_words;
 		p->live =
 			amount__interval(&(struct amount){ last.live_words, last.live_variance, 0 },
-					 recording__unseen_rate(v->rec));
+					 &missing, recording__unseen_rate(v->rec));
 		v->n_points = i / group + 1;
 	}
 	free(steps);

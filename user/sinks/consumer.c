@@ -34,9 +34,11 @@ struct consumer {
 	size_t n_stage, stage_room;
 
 	struct consumer_told told; /* and what is owed */
-	uint64_t n_dropped;
-	uint64_t n_untold; /* of these, not in a loss record yet */
-	int error;         /* of ours; the outbox has its own */
+	struct consumer_losses losses;
+	struct consumer_losses untold; /* of these, not in a loss record yet */
+	uint64_t untold_since_ns;
+	bool is_doubt_told; /* a loss record has told that lives are missing */
+	int error;          /* of ours; the outbox has its own */
 	bool is_finished;
 };
 
@@ -51,7 +53,7 @@ static bool has_room(const struct consumer *c, enum urgency urgency)
 
 	switch (urgency) {
 	case BULK:
-		return queued < (c->n_untold ? c->queue_bytes / 2 : c->queue_bytes / 4 * 3);
+		return queued < (c->untold.records ? c->queue_bytes / 2 : c->queue_bytes / 4 * 3);
 	case EVENT:
 		return queued < c->queue_bytes / 8 * 7;
 	case VITAL:
@@ -73,10 +75,32 @@ static void fail(struct consumer *c, int err)
 		c->error = err;
 }
 
-static void leave_out(struct consumer *c)
+static void count(struct consumer_losses *l, const struct hs_event *event)
 {
-	c->n_dropped++;
-	c->n_untold++;
+	l->records++;
+	if (!event)
+		return;
+	switch (event->type) {
+	case HS_REC_ALLOC:
+		l->samples += event->alloc->n_samples;
+		break;
+	case HS_REC_PROMOTE:
+	case HS_REC_DEALLOC:
+	case HS_REC_UNKNOWN:
+		l->lives++;
+		break;
+	default:
+		break;
+	}
+}
+
+/* event: NULL for a record that has no fixed form. */
+static void leave_out(struct consumer *c, const struct hs_event *event)
+{
+	if (!c->untold.records)
+		c->untold_since_ns = clock__now_ns();
+	count(&c->losses, event);
+	count(&c->untold, event);
 }
 
 /* What stdio calls to write: memory is all that can be short. */
@@ -114,16 +138,22 @@ static void commit(struct consumer *c, int err)
 
 /* ---- what was put off ---- */
 
+/*
+ * Tell how much is missing. Of lives this is told when the first one is left out, for from
+ * then on blocks that have no end may be dead. No block is let in before the next time.
+ */
 static int tell_loss(struct consumer *c)
 {
-	json_t *o = json__loss(UINT32_MAX, "output_full", c->n_untold, clock__now_ns());
-	int err;
+	const struct consumer_losses l = c->untold;
+	json_t *o = json__loss(UINT32_MAX, "output_full", l.records, c->untold_since_ns,
+			       clock__now_ns());
+	int err = -ENOMEM;
 
-	if (!o)
-		return -ENOMEM;
-	err = c->inner->ops->json(c->inner, o);
+	c->untold = (struct consumer_losses){ 0 };
+	if (o && !json_object_set_new(o, "samples", json_integer((json_int_t)l.samples)) &&
+	    !json_object_set_new(o, "lives", json_integer((json_int_t)l.lives)))
+		err = c->inner->ops->json(c->inner, o);
 	json_decref(o);
-	c->n_untold = 0;
 	return err;
 }
 
@@ -132,26 +162,27 @@ static int settle(struct consumer *c, enum urgency urgency)
 {
 	int err = consumer_told__settle(&c->told);
 
-	if (!err && c->n_untold &&
-	    (urgency == LAST || outbox__queued(c->outbox) < c->queue_bytes / 2))
+	if (!err && c->untold.records &&
+	    (urgency == LAST || outbox__queued(c->outbox) < c->queue_bytes / 2)) {
+		c->is_doubt_told = false;
 		err = tell_loss(c);
+	}
 	return err;
 }
 
 /* ---- the sink ---- */
 
 /* The summary as this output gets it, a new reference; NULL if memory is short. */
-static json_t *with_dropped(json_t *summary, uint64_t n_dropped)
+static json_t *with_losses(json_t *summary, const struct consumer_losses *losses)
 {
 	json_t *own, *lost;
 
-	if (!n_dropped)
+	if (!losses->records)
 		return json_incref(summary);
 	own = json_copy(summary);
 	lost = json_object_get(summary, "lost");
 	lost = json_is_object(lost) ? json_copy(lost) : json_object();
-	if (!own || !lost ||
-	    json_object_set_new(lost, "output_full", json_integer((json_int_t)n_dropped))) {
+	if (!own || !lost || consumer_losses__to_json(losses, lost)) {
 		json_decref(lost);
 		json_decref(own);
 		return NULL;
@@ -179,10 +210,10 @@ static int consumer__json(struct sink *base, json_t *object)
 	if (is_over(c))
 		return 0;
 	if (!has_room(c, urgency)) {
-		leave_out(c);
+		leave_out(c, NULL);
 		return 0;
 	}
-	own = with_dropped(object, urgency == LAST ? c->n_dropped : 0);
+	own = urgency == LAST ? with_losses(object, &c->losses) : json_incref(object);
 	err = own ? settle(c, urgency) : -ENOMEM;
 	commit(c, err ? err : c->inner->ops->json(c->inner, own));
 	json_decref(own);
@@ -242,7 +273,11 @@ static int consumer__event(struct sink *base, const struct hs_event *event,
 		}
 		if (event->type == HS_REC_DOMAIN_TERMINATE)
 			consumer_told__disown(&c->told, event->h->domain);
-		leave_out(c);
+		leave_out(c, event);
+		if (c->untold.lives && !c->is_doubt_told && has_room(c, VITAL)) {
+			c->is_doubt_told = true;
+			commit(c, tell_loss(c));
+		}
 		return 0;
 	}
 	err = settle(c, urgency);
@@ -254,7 +289,7 @@ static int consumer__flush(struct sink *base)
 {
 	struct consumer *c = (struct consumer *)base;
 
-	if ((c->n_untold || c->told.owed) && !is_over(c) && has_room(c, BULK))
+	if ((c->untold.records || c->told.owed) && !is_over(c) && has_room(c, BULK))
 		commit(c, settle(c, BULK));
 	else if (!is_over(c))
 		commit(c, 0); /* what a compressed capture has held back */
@@ -334,9 +369,32 @@ int consumer__error(const struct sink *consumer)
 	return c->error ? c->error : outbox__error(c->outbox);
 }
 
+struct consumer_losses consumer__losses(const struct sink *consumer)
+{
+	return ((const struct consumer *)consumer)->losses;
+}
+
 uint64_t consumer__dropped(const struct sink *consumer)
 {
-	return ((const struct consumer *)consumer)->n_dropped;
+	return consumer__losses(consumer).records;
+}
+
+int consumer_losses__to_json(const struct consumer_losses *losses, json_t *lost)
+{
+	const struct {
+		const char *name;
+		uint64_t n;
+	} parts[] = {
+		{ "output_full", losses->records },
+		{ "output_full_samples", losses->samples },
+		{ "output_full_lives", losses->lives },
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (parts[i].n &&
+		    json_object_set_new(lost, parts[i].name, json_integer((json_int_t)parts[i].n)))
+			return -ENOMEM;
+	return 0;
 }
 
 uint64_t consumer__written(const struct sink *consumer)
@@ -354,7 +412,7 @@ int consumer__finish(struct sink *consumer)
 	struct consumer *c = (struct consumer *)consumer;
 
 	/* With a summary it has been told already. */
-	if (c->n_untold && !is_over(c))
+	if (c->untold.records && !is_over(c))
 		commit(c, settle(c, LAST));
 	c->is_finished = true;
 	return outbox__finish(c->outbox);

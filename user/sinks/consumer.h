@@ -10,7 +10,8 @@
  * first, from three quarters on until it is half empty again; at seven eighths the
  * other events and the counters; at its end the records that have no fixed form, but
  * for the summary, which always gets in. When it is half empty again a loss record with the
- * cause `output_full` says how many, and a summary counts them in its `lost`. (The
+ * cause `output_full` says how many, how many samples were in them, and how many of
+ * them told what became of a block; a summary counts them in its `lost`. (The
  * queue may be longer than its size by the record that was let in last.)
  *
  * A consumer may join at any time: a stack or a thread is told to it before its
@@ -45,8 +46,24 @@ int consumer__new(struct sink **out, int fd, enum sink_format format, size_t que
 /* What became of the output: 0, or the negative errno of the first thing that failed. */
 int consumer__error(const struct sink *consumer);
 
-/* Records left out so far. */
+/* What an output lacks because it was full. */
+struct consumer_losses {
+	uint64_t records; /* all */
+	uint64_t samples; /* n_samples of the allocations among them */
+	uint64_t lives;   /* promotions, deaths and unknown fates among them */
+};
+
+/* So far. */
+struct consumer_losses consumer__losses(const struct sink *consumer);
+
+/* Its records. */
 uint64_t consumer__dropped(const struct sink *consumer);
+
+/*
+ * Add them to the `lost` of a summary or status, those that are 0 left out. Errors:
+ * -ENOMEM.
+ */
+int consumer_losses__to_json(const struct consumer_losses *losses, json_t *lost);
 
 /* Bytes written so far, and bytes that wait. */
 uint64_t consumer__written(const struct sink *consumer);

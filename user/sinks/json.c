@@ -247,11 +247,20 @@ json_t *json__thread(uint32_t tid, uint32_t domain, uint64_t time_ns)
 			 "domain", (json_int_t)domain, "time", (json_int_t)time_ns);
 }
 
-json_t *json__loss(uint32_t domain, const char *cause, uint64_t n, uint64_t time_ns)
+json_t *json__loss(uint32_t domain, const char *cause, uint64_t n, uint64_t since_ns,
+		   uint64_t time_ns)
 {
-	return json_pack("{s:s, s:o, s:s, s:I, s:I}", "type", "loss", "domain",
+	return json_pack("{s:s, s:o, s:s, s:I, s:I, s:I}", "type", "loss", "domain",
 			 domain == UINT32_MAX ? json_null() : json_integer(domain), "cause", cause,
-			 "count", (json_int_t)n, "time", (json_int_t)time_ns);
+			 "count", (json_int_t)n, "since", (json_int_t)since_ns, "time",
+			 (json_int_t)time_ns);
+}
+
+bool json__loss_is_part(const char *cause)
+{
+	static const char whole[] = "output_full_";
+
+	return !strncmp(cause, whole, sizeof(whole) - 1);
 }
 
 json_t *json__counters(uint32_t domain, const struct hs_counts *c, uint64_t samples_kept,

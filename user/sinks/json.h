@@ -9,6 +9,7 @@
 #define HEAPSONDE_JSON_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "user/decode/decode.h"
 #include "user/track/stacks.h"
@@ -36,9 +37,13 @@ json_t *json__thread(uint32_t tid, uint32_t domain, uint64_t time_ns);
 
 /*
  * {"type":"loss",…}: n are missing, in the unit of the cause, a name of
- * docs/records.md. domain: UINT32_MAX gives null.
+ * docs/records.md, since since_ns. domain: UINT32_MAX gives null.
  */
-json_t *json__loss(uint32_t domain, const char *cause, uint64_t n, uint64_t time_ns);
+json_t *json__loss(uint32_t domain, const char *cause, uint64_t n, uint64_t since_ns,
+		   uint64_t time_ns);
+
+/* Does this member of a `lost` say more of what another one counts already? */
+bool json__loss_is_part(const char *cause);
 
 /*
  * {"type":"counters",…}: what has been counted of a domain, as of time_ns. samples_kept,

@@ -31,11 +31,12 @@ struct figures {
 
 /* What all rows have in common. */
 struct figures_scale {
-	enum rows_metric metric;      /* what FIGURE_SHARE is a share of */
-	double window_s;              /* length of the window; <= 0: there is none yet */
-	double rate;                  /* λ in force, for what was never sampled */
-	uint64_t n_cycles;            /* major cycles that have ended */
-	struct tally all, all_window; /* of all rows */
+	enum rows_metric metric;         /* what FIGURE_SHARE is a share of */
+	double window_s;                 /* length of the window; <= 0: there is none yet */
+	double rate;                     /* λ in force, for what was never sampled */
+	uint64_t n_cycles;               /* major cycles that have ended */
+	struct tally all, all_window;    /* of all rows */
+	struct amount lost, lost_window; /* samples that may be of any row (heap__lost) */
 };
 
 /* of: since the beginning. window: what the window added. */

@@ -135,6 +135,8 @@ static int join(struct model_rows *out, const struct model *m, enum rows_by by,
 	scale->window_s = window__seconds(&m->window);
 	scale->rate = m->rate;
 	scale->n_cycles = heap__cycles(m->heap);
+	scale->lost = *heap__lost_samples(m->heap);
+	scale->lost_window = window__lost(&m->window);
 	qsort_r(window, (size_t)n_window, sizeof(*window), by_identity, &by);
 	out->at = calloc((size_t)n + 1, sizeof(*out->at));
 	if (!out->at)

@@ -122,6 +122,7 @@ int window__step(struct window *w, const struct heap *h, const struct facts_coun
 	w->n_steps++;
 	w->times_ns[latest(w)] = now_ns;
 	w->counts[latest(w)] = *counts;
+	w->lost[latest(w)] = *heap__lost_samples(h);
 	for (size_t i = 0; i < n; i++) {
 		struct window_cell *c = cell_of(w, cells[i]);
 
@@ -162,6 +163,17 @@ double window__counted(const struct window *w, struct facts_counts *added)
 	/* Between the times when they were read, which are not those of the refreshes. */
 	told_s = (double)(now.time_ns - before.time_ns) / 1e9;
 	return fmax(fmax(told_s, idle_s), 0);
+}
+
+struct amount window__lost(const struct window *w)
+{
+	struct amount lost = { 0 };
+
+	if (w->n_steps) {
+		lost = w->lost[latest(w)];
+		amount__subtract(&lost, &w->lost[earliest(w)]);
+	}
+	return lost;
 }
 
 size_t window__cells(const struct window *w, struct heap_cell *const **out)

@@ -24,7 +24,8 @@ struct window {
 	/* As of the last refreshes; place n % (WINDOW_STEPS + 1) is the n-th's. */
 	uint64_t times_ns[WINDOW_STEPS + 1];
 	struct facts_counts counts[WINDOW_STEPS + 1];
-	uint64_t n_steps; /* so far */
+	struct amount lost[WINDOW_STEPS + 1]; /* heap__lost_samples */
+	uint64_t n_steps;                     /* so far */
 	/* Since the first of them: allocated and promoted, of the cells that have any. */
 	struct heap_cell *added;
 	struct heap_cell **list;
@@ -49,6 +50,9 @@ double window__seconds(const struct window *w);
  * have not been told often enough to say.
  */
 double window__counted(const struct window *w, struct facts_counts *added);
+
+/* Samples whose loss was told in it. */
+struct amount window__lost(const struct window *w);
 
 /*
  * The cells that have something in the window, with that in .tally.allocated and

@@ -140,6 +140,7 @@ static void fold(struct domain_book *b, const struct hs_domain *d)
 	counts__add(&b->folded.base, &d->base);
 	counts__add(&b->folded.end, d->flags & HS_DOMAIN_ENDED ? &d->end : &d->now);
 	b->folded.samples_hit += d->samples_hit;
+	b->folded.samples_left_out += d->samples_left_out;
 	b->folded.samples_kept += d->samples_kept;
 	b->folded.records_kept += d->records_kept;
 	for (int i = 0; i < HS_LOSS_CAUSES; i++)
@@ -191,7 +192,8 @@ int domain_book__update(struct domain_book *b, const struct attachment *a, pid_t
 		e->now = stats[i].d;
 		if (e->now.flags & HS_DOMAIN_BASED)
 			e->rate = attachment__rate(a, e->now.rate_seq);
-		if (e->now.flags & HS_DOMAIN_TERMINATED)
+		/* Blocks that it could hand over to nobody are found through it. */
+		if (e->now.flags & HS_DOMAIN_TERMINATED && !e->now.major_head)
 			counters__forget(a, tgid, e->unique_id);
 	}
 	free(stats);

@@ -12,9 +12,11 @@ static json_t *with_counts(json_t *o, const struct hs_domain *d, const struct hs
 	if (!o || json__add_counts(o, "", &d->now) || json__add_counts(o, "base_", &d->base) ||
 	    json__add_counts(o, "end_", end))
 		goto fail;
-	rest = json_pack("{s:I, s:I, s:I, s:I}", "samples_hit", (json_int_t)d->samples_hit,
-			 "samples_kept", (json_int_t)d->samples_kept, "records",
-			 (json_int_t)d->records_kept, "tracked", (json_int_t)d->tracked);
+	rest = json_pack(
+		"{s:I, s:I, s:I, s:I, s:I, s:I}", "samples_hit", (json_int_t)d->samples_hit,
+		"samples_left_out", (json_int_t)d->samples_left_out, "samples_kept",
+		(json_int_t)d->samples_kept, "samples_lost", (json_int_t)d->lost[HS_LOSS_RING_FULL],
+		"records", (json_int_t)d->records_kept, "tracked", (json_int_t)d->tracked);
 	if (!rest || json_object_update(o, rest)) {
 		json_decref(rest);
 		goto fail;

@@ -3,6 +3,7 @@
 #include "user/track/estimate.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 /* 97.5 % of a normal variable lie below. */
 #define Z 1.959963984540054
@@ -34,7 +35,7 @@ static double gamma_quantile(double k, double z)
 	return x > 0 ? k * x * x * x : 0;
 }
 
-struct interval amount__interval(const struct amount *a, double rate)
+static struct interval interval_of(const struct amount *a, double rate)
 {
 	struct interval i = { a->words, a->words, a->words };
 	double n, words_per_sample;
@@ -55,7 +56,27 @@ struct interval amount__interval(const struct amount *a, double rate)
 	return i;
 }
 
-struct interval amount__share(const struct amount *part, const struct amount *rest)
+static struct amount with(const struct amount *a, const struct amount *missing)
+{
+	struct amount sum = *a;
+
+	amount__add(&sum, missing);
+	return sum;
+}
+
+struct interval amount__interval(const struct amount *a, const struct amount *missing, double rate)
+{
+	struct interval i = interval_of(a, rate);
+	struct amount most;
+
+	if (!missing || missing->words <= 0)
+		return i;
+	most = with(a, missing);
+	i.high = fmax(i.high, interval_of(&most, rate).high);
+	return i;
+}
+
+static struct interval share_of(const struct amount *part, const struct amount *rest)
 {
 	double whole = part->words + rest->words, variance = part->variance + rest->variance;
 	struct interval i = { NAN, 0, 1 };
@@ -72,6 +93,21 @@ struct interval amount__share(const struct amount *part, const struct amount *re
 	i.value = p;
 	i.low = fmin(p, not_negative(centre - half));
 	i.high = fmax(p, fmin(1, centre + half));
+	return i;
+}
+
+struct interval amount__share(const struct amount *part, const struct amount *rest,
+			      const struct amount *missing)
+{
+	struct interval i = share_of(part, rest);
+	struct amount more;
+
+	if (!missing || missing->words <= 0 || isnan(i.value))
+		return i;
+	more = with(rest, missing);
+	i.low = fmin(i.low, share_of(part, &more).low);
+	more = with(part, missing);
+	i.high = fmax(i.high, share_of(&more, rest).high);
 	return i;
 }
 
@@ -172,4 +208,26 @@ double amount__same_p(const struct amount *a, double exposure_a, double rate_a,
 	if (n <= EXACT_SAMPLES_MAX && p > 0 && p < 1)
 		return exact_p(n_a, n_b, p);
 	return erfc(not_negative(fabs(n_a - n * p) - 0.5) / sqrt(2 * n * p * (1 - p)));
+}
+
+/*
+ * The smaller side could be larger by what it lacks: if it could reach the other there is no
+ * evidence, else the nearest it comes is all of it.
+ */
+double amount__missing_p(const struct amount *a, const struct amount *missing_a, double exposure_a,
+			 double rate_a, const struct amount *b, const struct amount *missing_b,
+			 double exposure_b, double rate_b)
+{
+	bool is_a_smaller = a->words / exposure_a < b->words / exposure_b;
+	const struct amount *missing = is_a_smaller ? missing_a : missing_b;
+	struct amount most;
+
+	if (!missing || missing->words <= 0 || exposure_a <= 0 || exposure_b <= 0)
+		return amount__same_p(a, exposure_a, rate_a, b, exposure_b, rate_b);
+	most = with(is_a_smaller ? a : b, missing);
+	if (is_a_smaller ? most.words / exposure_a >= b->words / exposure_b
+			 : most.words / exposure_b >= a->words / exposure_a)
+		return 1;
+	return is_a_smaller ? amount__same_p(&most, exposure_a, rate_a, b, exposure_b, rate_b)
+			    : amount__same_p(a, exposure_a, rate_a, &most, exposure_b, rate_b);
 }

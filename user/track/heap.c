@@ -6,33 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/track/blocks.h"
-#include "user/track/cells.h"
-#include "user/track/cycles.h"
-
-/* A block that lives, as far as is known. */
-struct live_block {
-	struct heap_cell *cell;
-	double words;
-	double variance;
-	double blocks;
-	uint64_t born_ns;
-	uint32_t birth; /* major cycles that had ended (user/track/cycles.h) */
-	bool is_old;    /* in the major heap: its age counts */
-};
-
-struct heap {
-	struct heap_options options;
-	struct cell_table *cells;
-	struct block_table *blocks;
-	struct timeline *timeline;
-	struct cycle_count *cycles;
-	bool tells_cycles;   /* the end of one has been told */
-	struct tally *total; /* as of the last heap__total */
-	uint64_t first_ns;
-	uint64_t last_ns;
-	double rate;
-};
+#include "user/track/heap_state.h"
 
 int heap__new(struct heap **out, const struct heap_options *options)
 {
@@ -77,18 +51,12 @@ void heap__free(struct heap *h)
 
 /* ---- ages ---- */
 
-static void ages__born(struct ages *a, const struct live_block *b, int sign)
-{
-	double birth = b->birth;
-
-	a->live_words += sign * b->words;
-	a->live_births += sign * b->words * birth;
-	a->live_squares += sign * b->words * birth * birth;
-}
-
 static void ages__died(struct ages *a, const struct live_block *b, double age)
 {
-	ages__born(a, b, -1);
+	if (b->is_doubtful)
+		a->variance += b->variance;
+	else
+		ages__add_live(a, b, -1);
 	a->dead_words += b->words;
 	a->dead_cycles += b->words * age;
 	a->dead_squares += b->words * age * age;
@@ -96,18 +64,15 @@ static void ages__died(struct ages *a, const struct live_block *b, double age)
 
 /* ---- events ---- */
 
-static bool is_left_out(const struct heap *h, uint64_t time_ns)
-{
-	return h->options.until_ns && time_ns > h->options.until_ns;
-}
-
 /* The block has come to the major heap: from now on its age counts. */
 static void grow_old(struct live_block *b)
 {
 	struct ages *a = &b->cell->tally.ages;
 
 	b->is_old = true;
-	ages__born(a, b, 1);
+	if (b->is_doubtful)
+		return;
+	ages__add_live(a, b, 1);
 	a->variance += b->variance;
 }
 
@@ -177,11 +142,6 @@ static int on_alloc(struct heap *h, const struct hs_rec_alloc *rec, const struct
 	return err;
 }
 
-static struct amount amount_of(const struct live_block *b)
-{
-	return (struct amount){ b->words, b->variance, b->blocks };
-}
-
 static void on_promote(struct heap *h, const struct hs_rec_block *rec)
 {
 	struct live_block *b = block_table__find(h->blocks, rec->id);
@@ -189,38 +149,22 @@ static void on_promote(struct heap *h, const struct hs_rec_block *rec)
 
 	if (!b || b->is_old)
 		return;
-	amount = amount_of(b);
+	amount = live_block__amount(b);
 	amount__add(&b->cell->tally.promoted, &amount);
 	grow_old(b);
 	if (h->timeline)
 		timeline__promote(h->timeline, rec->h.time_ns, b->words);
 }
 
-static void leave(struct tally *t, const struct amount *amount)
-{
-	amount__subtract(&t->live, amount);
-	t->n_live--;
-	/* Sums of fractions leave a trace. */
-	if (!t->n_live)
-		t->live = (struct amount){ 0 };
-}
-
-/* Cycles that a block has lived through when n have ended. Another domain may own it than
- * allocated it, and have told less. */
-static uint32_t age_at(const struct live_block *b, uint32_t n)
-{
-	return n > b->birth ? n - b->birth : 0;
-}
-
 /* A block of the major heap is dead, or lost sight of; age: in cycles. */
 static void end_old(const struct heap *h, struct live_block *b, bool is_unknown, uint32_t age)
 {
 	struct tally *t = &b->cell->tally;
-	struct amount amount = amount_of(b);
+	struct amount amount = live_block__amount(b);
 
 	if (is_unknown) {
-		ages__born(&t->ages, b, -1);
-		t->ages.variance -= b->variance;
+		if (!b->is_doubtful)
+			live_block__forget_age(b);
 		return;
 	}
 	ages__died(&t->ages, b, age);
@@ -239,16 +183,20 @@ static void on_end(struct heap *h, const struct hs_event *event)
 
 	if (!b)
 		return;
-	amount = amount_of(b);
+	amount = live_block__amount(b);
 	t = &b->cell->tally;
-	leave(t, &amount);
+	if (b->is_doubtful)
+		amount__subtract(&t->unknown, &amount);
+	else
+		tally__leave(t, &amount);
 	if (is_unknown)
 		amount__add(&t->unknown, &amount);
 	else
 		amount__add(rec->heap == HS_HEAP_MINOR ? &t->dead_young : &t->dead_old, &amount);
 	if (b->is_old)
-		end_old(h, b, is_unknown, age_at(b, cycle_count__of(h->cycles, rec->h.domain)));
-	if (h->timeline)
+		end_old(h, b, is_unknown,
+			live_block__age(b, cycle_count__of(h->cycles, rec->h.domain)));
+	if (h->timeline && !b->is_doubtful)
 		timeline__end(h->timeline, rec->h.time_ns, b->words, b->variance);
 	block_table__remove(h->blocks, rec->id, b);
 }
@@ -287,7 +235,7 @@ int heap__event(struct heap *h, const struct hs_event *event, const struct stack
 {
 	uint64_t time_ns = event->h->time_ns;
 
-	if (event->type == HS_REC_STACK || is_left_out(h, time_ns))
+	if (event->type == HS_REC_STACK || heap__is_later(h, time_ns))
 		return 0;
 	saw_time(h, time_ns);
 	switch (event->type) {
@@ -307,40 +255,6 @@ int heap__event(struct heap *h, const struct hs_event *event, const struct stack
 		on_domain(h, event);
 		return 0;
 	}
-}
-
-/* ---- what needs a walk ---- */
-
-static int settle_block(void *ctx, uint64_t id, void *entry)
-{
-	const struct heap *h = ctx;
-	const struct live_block *b = entry;
-	struct tally *t = &b->cell->tally;
-	struct amount amount = amount_of(b);
-
-	(void)id;
-	if (!b->is_old || age_at(b, cycle_count__all(h->cycles)) < h->options.survived)
-		return 0;
-	amount__add(&t->survivors, &amount);
-	amount__add(&t->old_live, &amount);
-	if (!t->oldest_live_ns || b->born_ns < t->oldest_live_ns)
-		t->oldest_live_ns = b->born_ns;
-	return 0;
-}
-
-void heap__settle(struct heap *h)
-{
-	struct heap_cell *const *cells;
-	size_t n = cell_table__all(h->cells, &cells);
-
-	for (size_t i = 0; i < n; i++) {
-		struct tally *t = &cells[i]->tally;
-
-		t->survivors = t->dead_survivors;
-		t->old_live = (struct amount){ 0 };
-		t->oldest_live_ns = 0;
-	}
-	block_table__each(h->blocks, settle_block, h);
 }
 
 /* ---- reading ---- */

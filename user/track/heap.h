@@ -63,9 +63,10 @@ void tally__add(struct tally *to, const struct tally *from);
 /*
  * Mean age in major cycles, of blocks that have reached the major heap, weighted by
  * words, those alive counted as old as they are so far. n_cycles: that have ended by now
- * (heap__cycles). NAN, interval included, if there are none.
+ * (heap__cycles). NAN, interval included, if there are none. missing: words that may belong
+ * there, of any age that there can be (heap__missing).
  */
-struct interval ages__mean(const struct ages *a, uint64_t n_cycles);
+struct interval ages__mean(const struct ages *a, uint64_t n_cycles, const struct amount *missing);
 
 struct heap_cell {
 	const struct stack *stack; /* NULL: empty, or lost */
@@ -104,6 +105,38 @@ void heap__free(struct heap *h);
  */
 int heap__event(struct heap *h, const struct hs_event *event, const struct stack *stack,
 		double rate);
+
+/* ---- losses ---- */
+
+/* When something was lost: not before, not later; CLOCK_MONOTONIC. */
+struct heap_loss_time {
+	uint64_t since_ns;
+	uint64_t time_ns;
+};
+
+/* Samples of allocations were lost, at this rate; of which blocks is not known. */
+void heap__lost(struct heap *h, const struct heap_loss_time *when, uint64_t n_samples, double rate);
+
+/* Records were lost, and how much they would have told is not known. */
+void heap__lost_unmeasured(struct heap *h, const struct heap_loss_time *when);
+
+/*
+ * Promotions or deaths may have been lost: no block that is there is known to live any
+ * more. They count as unknown, until they are told to be dead.
+ */
+void heap__doubt(struct heap *h, const struct heap_loss_time *when);
+
+/* All that heap__lost was told. */
+const struct amount *heap__lost_samples(const struct heap *h);
+
+/* Has heap__lost_unmeasured been called? Then intervals do not hold all that may be. */
+bool heap__is_unmeasured(const struct heap *h);
+
+/*
+ * What an amount of a tally may lack (amount__interval): the samples that were lost and, if
+ * it says what became of blocks (is_fate), those whose fate is unknown.
+ */
+struct amount heap__missing(const struct amount *lost, const struct tally *t, bool is_fate);
 
 /*
  * Bring up to date what needs a walk over the living blocks: survivors, old_live,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "user/track/hash.h"
+#include "user/track/losses.h"
 
 /* Domains whose rates are remembered. The kernel knows half as many at a time, but the record
  * that one has ended may have found no room. */
@@ -183,6 +184,20 @@ int pipeline__event(void *ctx, const struct hs_event *event)
 	return err ? err : p->sink->ops->event(p->sink, event, stack);
 }
 
+static void tell_losses(const struct pipeline *p, const char *type, const json_t *object)
+{
+	struct heap *const heaps[] = { p->sites, p->heap };
+
+	for (size_t i = 0; i < sizeof(heaps) / sizeof(heaps[0]); i++) {
+		if (!heaps[i])
+			continue;
+		if (!strcmp(type, "loss"))
+			losses__told(heaps[i], object, p->lowest_rate);
+		else if (!strcmp(type, "summary"))
+			losses__summed_up(heaps[i], object);
+	}
+}
+
 int pipeline__json(void *ctx, json_t *object)
 {
 	const char *type = json_string_value(json_object_get(object, "type"));
@@ -195,5 +210,7 @@ int pipeline__json(void *ctx, json_t *object)
 			return -EBADMSG;
 		p->rate = p->lowest_rate = rate;
 	}
+	if (type)
+		tell_losses(p, type, object);
 	return p->sink->ops->json(p->sink, object);
 }

@@ -46,13 +46,14 @@ void tally__add(struct tally *to, const struct tally *from)
 		to->oldest_live_ns = from->oldest_live_ns;
 }
 
-struct interval ages__mean(const struct ages *a, uint64_t n_cycles)
+struct interval ages__mean(const struct ages *a, uint64_t n_cycles, const struct amount *missing)
 {
 	double n = (double)n_cycles, words = a->dead_words + a->live_words;
 	double cycles = a->dead_cycles + n * a->live_words - a->live_births;
 	double squares =
 		a->dead_squares + n * n * a->live_words - 2 * n * a->live_births + a->live_squares;
 	double mean, spread, half;
+	struct interval i;
 
 	if (words <= 0)
 		return (struct interval){ NAN, NAN, NAN };
@@ -61,7 +62,24 @@ struct interval ages__mean(const struct ages *a, uint64_t n_cycles)
 	spread = squares / words - mean * mean;
 	/* As many independent samples as have this variance: words² / variance. */
 	half = spread > 0 && a->variance > 0 ? Z * sqrt(spread * a->variance) / words : 0;
-	return (struct interval){ mean, mean > half ? mean - half : 0, mean + half };
+	i = (struct interval){ mean, mean > half ? mean - half : 0, mean + half };
+	if (missing && missing->words > 0) {
+		/* At worst they are all new, or all as old as can be. */
+		double more = amount__interval(missing, NULL, 0).high;
+
+		i.low *= words / (words + more);
+		i.high = fmax(i.high, (i.high * words + n * more) / (words + more));
+	}
+	return i;
+}
+
+struct amount heap__missing(const struct amount *lost, const struct tally *t, bool is_fate)
+{
+	struct amount missing = *lost;
+
+	if (is_fate)
+		amount__add(&missing, &t->unknown);
+	return missing;
 }
 
 uint8_t heap__size_class(uint64_t size_words)
