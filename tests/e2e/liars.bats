@@ -223,7 +223,6 @@ lies_told() {
 }
 
 @test "a million domains: what finds no room is counted, one that comes back is another one" {
-  local entered
   start_liar
   record_liar few -r 1
   lie domains 2000 few
