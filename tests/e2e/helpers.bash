@@ -33,6 +33,8 @@ setup() {
 teardown() {
   local pid dir
   for pid in "${children[@]}"; do
+    # One that has been waited for is gone, and its number may be somebody else's by now.
+    is_child_of "$BASHPID" "$pid" || continue
     kill -KILL "$pid" 2>/dev/null || true
     wait "$pid" 2>/dev/null || true
   done
@@ -40,6 +42,15 @@ teardown() {
     umount -l "$dir" || true
   done
   [[ -z $anywhere ]] || rm -rf "$anywhere"
+}
+
+# is_child_of PARENT PID
+is_child_of() {
+  local name value
+  while read -r name value; do
+    [[ $name != PPid: ]] || break
+  done 2>/dev/null <"/proc/$2/status" || return
+  [[ $value == "$1" ]]
 }
 
 # fail WORD…: why, then the end of the test.

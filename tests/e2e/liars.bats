@@ -13,7 +13,7 @@ load helpers
 load daemon_helpers
 
 # Bytes of its own that no heapsonde may take here: it would fail for want of memory. The bound
-# that holds always is in docs/DESIGN.md, 4.9.
+# that holds always is in docs/DESIGN.md, 4.10.
 MEMORY_MAX=$((512 << 20))
 
 start_liar() {

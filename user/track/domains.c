@@ -137,8 +137,11 @@ static void fold(struct domain_book *b, const struct hs_domain *d)
 {
 	b->n_folded++;
 	counts__add(&b->folded.now, &d->now);
-	counts__add(&b->folded.base, &d->base);
-	counts__add(&b->folded.end, d->flags & HS_DOMAIN_ENDED ? &d->end : &d->now);
+	/* What lies between base and end was sampled. */
+	if (is_sampled(d)) {
+		counts__add(&b->folded.base, &d->base);
+		counts__add(&b->folded.end, d->flags & HS_DOMAIN_ENDED ? &d->end : &d->now);
+	}
 	b->folded.samples_hit += d->samples_hit;
 	b->folded.samples_left_out += d->samples_left_out;
 	b->folded.samples_kept += d->samples_kept;

@@ -19,4 +19,10 @@ struct domain_book {
 	struct hs_domain folded; /* their sums */
 };
 
+/* Does the profile sample this domain? */
+static inline bool is_sampled(const struct hs_domain *d)
+{
+	return d->flags & HS_DOMAIN_COVERED && d->flags & HS_DOMAIN_BASED;
+}
+
 #endif /* HEAPSONDE_DOMAINS_INSIDE_H */

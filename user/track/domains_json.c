@@ -28,11 +28,6 @@ fail:
 	return NULL;
 }
 
-static bool is_sampled(const struct hs_domain *d)
-{
-	return d->flags & HS_DOMAIN_COVERED && d->flags & HS_DOMAIN_BASED;
-}
-
 /*
  * Sampled blocks that a domain may have had ready and not handed over: all but one of
  * a batch (runtime/abi.h), if it was still running, as far as its records say.

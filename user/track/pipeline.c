@@ -181,7 +181,11 @@ int pipeline__event(void *ctx, const struct hs_event *event)
 	}
 	if (!err)
 		err = tell_heaps(p, event, stack);
-	return err ? err : p->sink->ops->event(p->sink, event, stack);
+	if (!err)
+		err = p->sink->ops->event(p->sink, event, stack);
+	if (event->type == HS_REC_DOMAIN_TERMINATE)
+		thread_table__end_domain(p->threads, event->h->domain);
+	return err;
 }
 
 static void tell_losses(const struct pipeline *p, const char *type, const json_t *object)
