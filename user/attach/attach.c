@@ -59,53 +59,6 @@ static void profile__write(struct attachment *a, const struct attach_options *o)
 		p->flags |= HS_PROFILE_ALL_DOMAINS;
 }
 
-static bool is_listed(const struct attach_options *o, uint32_t unique_id)
-{
-	if (!o->domains)
-		return true;
-	for (size_t i = 0; i < o->n_domains; i++)
-		if (o->domains[i] == unique_id)
-			return true;
-	return false;
-}
-
-/*
- * Enter the domains that live now, before anything fires: so idle ones are known
- * too, and where only counters are wanted they count from here.
- */
-static int domains__enter(struct attachment *a, const struct attach_options *o)
-{
-	int fd = bpf_map__fd(a->skel->maps.domains), n, err = 0;
-	struct sonde_domain_info *live = NULL;
-
-	n = target__domains(a->target, &live);
-	if (n < 0)
-		return n;
-	for (int i = 0; i < n && !err; i++) {
-		struct hs_domain_key key = { .tgid = a->target->pid,
-					     .unique_id = live[i].unique_id };
-		struct hs_domain d = { .domain_id = live[i].domain_id };
-		struct sonde_gc gc;
-
-		if (is_listed(o, live[i].unique_id))
-			d.flags |= HS_DOMAIN_COVERED;
-		if (target__counts(a->target, &live[i], &gc))
-			continue;
-		d.now.minor_words = gc.minor_words;
-		d.now.promoted_words = gc.promoted_words;
-		d.now.major_words = gc.major_words;
-		d.now.minor_collections = gc.minor_collections;
-		d.now.major_collections = gc.major_collections;
-		if (o->counters_only) {
-			d.base = d.now;
-			d.flags |= HS_DOMAIN_BASED;
-		}
-		err = bpf_map_update_elem(fd, &key, &d, BPF_ANY);
-	}
-	free(live);
-	return err;
-}
-
 static void skeleton__configure(struct attachment *a, const struct attach_options *o,
 				const struct kernel_features *kernel)
 {
@@ -169,6 +122,14 @@ static int load(struct attachment *a, const struct attach_options *o,
 	ret = domains__enter(a, o);
 	if (ret == -ESRCH)
 		return target__gone(a->target, err);
+	if (ret == -EFAULT || ret == -EPROTO)
+		return hs_error__set(err, ret, "process %d shows domains that cannot be read",
+				     (int)a->target->pid);
+	if (ret == -E2BIG)
+		return hs_error__set(err, ret,
+				     "process %d says that it has more domains than any "
+				     "OCaml program can have",
+				     (int)a->target->pid);
 	if (ret)
 		return hs_error__set(err, ret, "cannot set up the BPF maps: %s", strerror(-ret));
 	return 0;
@@ -364,6 +325,11 @@ int attachment__domains_fd(const struct attachment *a)
 int attachment__blocks_fd(const struct attachment *a)
 {
 	return bpf_map__fd(a->skel->maps.blocks);
+}
+
+uint32_t attachment__max_blocks(const struct attachment *a)
+{
+	return bpf_map__max_entries(a->skel->maps.blocks);
 }
 
 uint32_t attachment__number(const struct attachment *a)

@@ -107,8 +107,8 @@ int registry__check_counted(const struct target *t, const struct probe_site *sit
 		return 0;
 	return hs_error__set(err, -EOPNOTSUPP,
 			     "cannot reach the probes of process %d: its executable has been "
-			     "changed since it was started, and overlayfs keeps the new one apart: "
-			     "restart the program",
+			     "changed since it was started, and overlayfs keeps the new one apart, "
+			     "or it has changed its semaphores itself: restart the program",
 			     (int)t->pid);
 }
 
