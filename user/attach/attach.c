@@ -59,6 +59,16 @@ static void profile__write(struct attachment *a, const struct attach_options *o)
 		p->flags |= HS_PROFILE_ALL_DOMAINS;
 }
 
+/*
+ * Programs that sleep wait for pages of the target, which may be those of a file system
+ * that its user answers for (FUSE), or does not: whoever may have his own processes
+ * profiled could hold up all that waits for such programs in this kernel. So only root gets them.
+ */
+static bool may_sleep(const struct attach_options *o, const struct kernel_features *kernel)
+{
+	return kernel->sleepable_uprobe && !o->one_user;
+}
+
 static void skeleton__configure(struct attachment *a, const struct attach_options *o,
 				const struct kernel_features *kernel)
 {
@@ -73,7 +83,7 @@ static void skeleton__configure(struct attachment *a, const struct attach_option
 		ring_bytes = RING_BYTES_COUNTERS;
 	s->rodata->cfg_tgid = (uint32_t)a->target->pid;
 	s->rodata->cfg_max_blocks = max_blocks;
-	s->rodata->cfg_sleepable = kernel->sleepable_uprobe;
+	s->rodata->cfg_sleepable = may_sleep(o, kernel);
 	bpf_map__set_max_entries(s->maps.blocks, max_blocks);
 	bpf_map__set_max_entries(s->maps.ring, ring_bytes);
 	s->rodata->cfg_ring_bytes = ring_bytes;
@@ -83,7 +93,7 @@ static void skeleton__configure(struct attachment *a, const struct attach_option
 	bpf_object__for_each_program (prog, s->obj) {
 		if (a->use_multi)
 			bpf_program__set_expected_attach_type(prog, BPF_TRACE_UPROBE_MULTI);
-		if (!kernel->sleepable_uprobe)
+		if (!may_sleep(o, kernel))
 			bpf_program__set_flags(prog, bpf_program__flags(prog) & ~BPF_F_SLEEPABLE);
 	}
 }
