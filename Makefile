@@ -11,6 +11,8 @@
 # make check-fast   the edit-test loop: unit tests and static checks, no setup
 # make fuzz    set up, build, and fuzz the readers of outside bytes: 10 minutes each, or
 #              FUZZ="NAME..." SECONDS=60, with ENGINE=afl instead of libFuzzer, JOBS at a time
+# make soak    set up, build, and watch a program that spawns domains without end for half an hour
+#              (SOAK_SECONDS=1800): nothing grows, and all records are right
 # make bench   set up, build, and measure: a table, and docs/benchmarks.md (some 10 minutes, root)
 # make install   what is built, under PREFIX (/usr/local), below DESTDIR if given; make uninstall
 # make dist    a release's tarball, which is built without a network; make deb: Debian packages of it
@@ -49,7 +51,7 @@ CFLAGS ?= -O2 -g
 WERROR ?= -Werror
 ALL_CFLAGS := -std=gnu17 -Wall -Wextra $(WERROR) -D_GNU_SOURCE -I. -isystem $(B)/gen \
 	-DHEAPSONDE_VERSION='"$(VERSION)"' $(CPPFLAGS) $(CFLAGS) $(SANITIZERS)
-# For user/, which handles numbers of others; docs/DESIGN.md, 4.10.
+# For user/, which handles numbers of others; docs/DESIGN.md, 4.11.
 STRICT := -Wconversion -Wsign-conversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 \
 	-Wvla -Wundef -Wpointer-arith -Wwrite-strings
 LDLIBS := -lbpf -lelf -ljansson -lsystemd -lseccomp -lcap -lmicrohttpd \
@@ -82,7 +84,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all setup demo test test-vm test-ocaml bench fuzz check-fast unit e2e lint format clean install \
+.PHONY: all setup demo test test-vm test-ocaml soak bench fuzz check-fast unit e2e lint format clean install \
 	uninstall dist deb
 
 COMPLETIONS := $(addprefix $(B)/completion/,heapsonde.bash _heapsonde heapsonde.fish)
@@ -232,6 +234,11 @@ test-ocaml:
 	@scripts/setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@scripts/test-ocaml $(OCAML)
+
+soak:
+	@scripts/setup
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@scripts/soak
 
 # The programs of tests/bench, for scripts/bench; those in OCaml are built by tests/bench/build.
 $(B)/bench/%: tests/bench/%.c $(B)/libheapsonde.a

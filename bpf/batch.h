@@ -21,7 +21,7 @@ struct batch {
 	__u64 now_ns;      /* our clock */
 	__u64 now_seen_ns; /* the process's clock */
 	__u64 oldest_ns;   /* no sample was taken before, by our clock */
-	__u32 n;           /* samples */
+	__u64 n;           /* samples */
 	__u32 unique_id;   /* of the domain */
 	__u32 tid;         /* of the thread that allocated */
 	__u32 tier;
@@ -34,7 +34,7 @@ struct batch {
  */
 static __always_inline __u32 batch_tid(struct hs_domain *d, bool is_own, __u32 seen_tid)
 {
-	if (is_own) {
+	if (is_own || !seen_tid) {
 		d->owner_tid = (__u32)bpf_get_current_pid_tgid();
 		d->owner_seen_tid = seen_tid;
 	}
@@ -51,7 +51,8 @@ static __always_inline int batch_read(struct batch *b, const struct pt_regs *ctx
 	b->unique_id = (__u32)ctx->SONDE_ARG_UNIQUE_ID;
 	b->tier = (__u32)ctx->SONDE_ARG_TIER;
 	b->now_seen_ns = ctx->SONDE_ARG_NOW_NS;
-	return bytes && bytes <= SONDE_BATCH_MAX * sizeof(struct sonde_sample) ? 0 : -1;
+	return b->n && b->n <= SONDE_BATCH_MAX && bytes == b->n * sizeof(struct sonde_sample) ? 0
+											      : -1;
 }
 
 /*

@@ -30,6 +30,28 @@ static __always_inline bool user_is_right(void)
 	       (__u32)bpf_get_current_uid_gid() == profile.uid;
 }
 
+/* What can be nothing but a lie, and belongs to no domain; n in the unit of the cause. */
+static __always_inline void lie_seen(enum hs_loss cause, __u64 n)
+{
+	__sync_fetch_and_add(&lost_anywhere[cause], n);
+}
+
+/*
+ * Two threads of an OCaml program never run for one domain at a time; those of a
+ * program that lies may, and its lists would become circles. So the second is turned
+ * away. False: it is to do nothing. Nobody is let in again after the end of a domain.
+ */
+static __always_inline bool domain_enter(struct hs_domain *d)
+{
+	return !__sync_lock_test_and_set(&d->is_entered, 1);
+}
+
+static __always_inline void domain_leave(struct hs_domain *d)
+{
+	barrier();
+	*(volatile __u32 *)&d->is_entered = 0;
+}
+
 /* The entry of a domain, or NULL: it is not known yet. */
 static __always_inline struct hs_domain *domain_find(__u32 unique_id)
 {
@@ -69,9 +91,17 @@ static __always_inline struct hs_domain *domain_get(const struct sonde_gc *gc)
 
 	if (!d)
 		d = domain_new(gc);
-	if (d)
-		d->tid = (__u32)bpf_get_current_pid_tgid();
 	return d;
+}
+
+/* Numbers are signed ones in every output; no id is that of a domain without one. */
+static __always_inline bool gc_is_sane(const struct sonde_gc *gc)
+{
+	const __u64 max = ~0ull >> 1;
+
+	return gc->unique_id != ~0u && gc->minor_words <= max && gc->promoted_words <= max &&
+	       gc->major_words <= max && gc->minor_collections <= max &&
+	       gc->major_collections <= max;
 }
 
 /* Something of this domain was lost; n in the unit of the cause (records.h). */
@@ -153,6 +183,8 @@ static __always_inline void rate_take(struct hs_domain *d, const struct sonde_gc
 	if (d->flags & HS_DOMAIN_BASED)
 		return;
 	d->base = d->now;
+	/* No sample of it is older. */
+	d->batch_ns = bpf_ktime_get_ns();
 	d->flags |= HS_DOMAIN_BASED;
 }
 
@@ -186,6 +218,13 @@ static __always_inline void rate_follow(struct hs_domain *d, const struct sonde_
 		rate_take(d, gc, rate, newest);
 }
 
+/* Counters do not go back, whatever the process says. */
+static __always_inline void count_take(__u64 *count, __u64 now)
+{
+	if (now > *count)
+		*count = now;
+}
+
 /*
  * Take over the counters of a GC event. When the profile has been stopped, those
  * before the first event after that are the last ones that were sampled.
@@ -197,11 +236,11 @@ static __always_inline void counts_take(struct hs_domain *d, const struct sonde_
 		d->end = d->now;
 		d->flags |= HS_DOMAIN_ENDED;
 	}
-	d->now.minor_words = gc->minor_words;
-	d->now.promoted_words = gc->promoted_words;
-	d->now.major_words = gc->major_words;
-	d->now.minor_collections = gc->minor_collections;
-	d->now.major_collections = gc->major_collections;
+	count_take(&d->now.minor_words, gc->minor_words);
+	count_take(&d->now.promoted_words, gc->promoted_words);
+	count_take(&d->now.major_words, gc->major_words);
+	count_take(&d->now.minor_collections, gc->minor_collections);
+	count_take(&d->now.major_collections, gc->major_collections);
 }
 
 /*

@@ -20,7 +20,8 @@
 
 #include "bpf/counters.h"
 
-/* bpf_loop's own limit; more than any table of blocks. */
+/* bpf_loop's own limit; more than any table of blocks. A walk ends where its list does,
+ * and all walks of one firing when they have looked at as many blocks as the table has. */
 #define WALK_MAX (1u << 23)
 
 /* Tries of a compare-and-swap before something else is done. */
@@ -222,8 +223,9 @@ static __always_inline struct hs_block *walk_next(struct walk *w, __u32 *index)
 
 	*index = w->d->cursor;
 	b = block_at(*index);
-	if (!b)
+	if (!b || !w->d->walk_left)
 		return NULL;
+	w->d->walk_left--;
 	w->d->cursor = b->next;
 	if (w->is_adopting)
 		w->d->tracked++;
@@ -332,6 +334,8 @@ static __always_inline void walk_begin(struct walk *w, struct hs_domain *d,
 	w->free_first = 0;
 	w->free_last = 0;
 	w->is_adopting = 0;
+	/* In a map, for the verifier, which would follow a count of the stack down. */
+	d->walk_left = cfg_max_blocks;
 }
 
 static __always_inline void walk_end(struct walk *w)

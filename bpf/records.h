@@ -117,7 +117,7 @@ enum hs_loss {
 	HS_LOSS_DOMAINS_FULL,    /* GC events of domains that found no room */
 	HS_LOSS_DOMAINS_SAMPLES, /* samples of such domains, not reported */
 	HS_LOSS_STACK_READ,      /* stacks not sent: unreadable */
-	HS_LOSS_GC_READ,         /* GC events unreadable */
+	HS_LOSS_GC_READ,         /* GC events unreadable or malformed */
 	HS_LOSS_CAUSES
 };
 
@@ -142,14 +142,16 @@ struct hs_domain {
 	__u32 young_head;
 	__u32 major_head;
 	__u32 major_tail;
-	__u32 cursor; /* of the walk in progress */
+	__u32 cursor;     /* of the walk in progress */
+	__u32 is_entered; /* a program runs for the domain (domain_enter) */
+	__u32 walk_left;  /* blocks that this firing may still look at */
 	struct hs_counts now;
 	struct hs_counts base; /* when this domain began to sample for us */
 	struct hs_counts end;  /* as of the last event before the profile stopped */
 	/* The thread whose samples come now, and what the process calls it. */
 	__u32 owner_tid;
 	__u32 owner_seen_tid;
-	__u64 batch_ns; /* when samples last came; 0: never */
+	__u64 batch_ns; /* when samples last came, or could first have come */
 	/* hit = left_out + kept + lost[HS_LOSS_RING_FULL] */
 	__u64 samples_hit;      /* n_samples fired by the tier probe */
 	__u64 samples_left_out; /* of these, left out by thinning to the rate, and by filters */
@@ -166,7 +168,7 @@ HS_ASSERT("stack", sizeof(struct hs_rec_stack) == 48);
 HS_ASSERT("block", sizeof(struct hs_rec_block) == 48);
 HS_ASSERT("domain record", sizeof(struct hs_rec_domain) == 80);
 HS_ASSERT("rate record", sizeof(struct hs_rec_rate) == 88);
-HS_ASSERT("domain", sizeof(struct hs_domain) == 304);
-HS_ASSERT("domain.now", __builtin_offsetof(struct hs_domain, now) == 32);
+HS_ASSERT("domain", sizeof(struct hs_domain) == 312);
+HS_ASSERT("domain.now", __builtin_offsetof(struct hs_domain, now) == 40);
 
 #endif /* HEAPSONDE_RECORDS_H */

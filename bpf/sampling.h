@@ -18,6 +18,9 @@
 /* More samples than this in one block are taken for nonsense. */
 #define N_SAMPLES_MAX (1ull << 28)
 
+/* More than this in one block are not tried one by one. */
+#define TRIALS_MAX (1u << 16)
+
 /* Nor is there a larger block: the size field of a header has 54 bits. */
 #define SIZE_WORDS_MAX ((1ull << 54) - 1)
 
@@ -46,7 +49,11 @@ static long thin_step(__u32 i, struct thinning *t)
 	return t->n_left == 0;
 }
 
-/* Binomial(n, p), p in 2^-32. */
+/*
+ * Binomial(n, p), p in 2^-32. Of more than TRIALS_MAX the expected number, one more or less
+ * by chance so that it is unbiased: who says that a block has 2^28 samples would else have
+ * us draw for a second, and the spread left out is below a 256th.
+ */
 static __always_inline __u64 thin(__u64 n, __u64 p)
 {
 	struct thinning t = { .p = p, .n_left = n };
@@ -55,14 +62,20 @@ static __always_inline __u64 thin(__u64 n, __u64 p)
 		return n;
 	if (n == 1) /* the usual case, by one draw */
 		return bpf_get_prandom_u32() < p;
-	bpf_loop(WALK_MAX, thin_step, &t, 0);
+	if (n > TRIALS_MAX)
+		return (n * p + bpf_get_prandom_u32()) >> 32;
+	bpf_loop(TRIALS_MAX / HS_TRIALS_PER_WORD, thin_step, &t, 0);
 	return t.n_kept;
 }
 
+/* Each word is sampled once at most, the header too, which memory outside the heap has not. */
 static __always_inline bool sample_is_sane(const struct sonde_sample *s)
 {
 	return s->n_samples >= 1 && s->n_samples <= N_SAMPLES_MAX && s->source < SONDE_SRC_COUNT &&
-	       s->is_young <= 1 && s->depth <= SONDE_STACK_MAX && !(s->block & 7);
+	       s->is_young <= 1 && s->depth <= SONDE_STACK_MAX && !(s->block & 7) &&
+	       (s->stack_hash || !s->depth) && s->size_words >= 1 &&
+	       s->size_words <= SIZE_WORDS_MAX &&
+	       s->n_samples <= s->size_words + (s->source != SONDE_SRC_CUSTOM);
 }
 
 /* Is it a block of the kinds that the profile reports? */
@@ -156,6 +169,26 @@ static long batch_step(__u32 i, struct batch *b)
 	return 0;
 }
 
+/* What has been read of the registers, by the thread that the domain has let in. */
+static __always_inline void batch_take(struct batch *b, struct hs_domain *d,
+				       const struct pt_regs *ctx)
+{
+	const struct hs_rate *rate = &profile.rates[d->rate_seq % HS_RATES];
+
+	d->tid = (__u32)bpf_get_current_pid_tgid();
+	/* While the rate changes the probes of two tiers are attached. */
+	if (b->tier != rate->tier)
+		return;
+	b->d = d;
+	b->keep_p = rate->keep_p;
+	b->tid = batch_tid(d, ctx->SONDE_ARG_TIER >> 32 & SONDE_BATCH_OWN,
+			   (__u32)ctx->SONDE_ARG_TID);
+	b->now_ns = bpf_ktime_get_ns();
+	b->oldest_ns = d->batch_ns;
+	d->batch_ns = b->now_ns;
+	bpf_loop(SONDE_BATCH_MAX, batch_step, b, 0);
+}
+
 /* The same for a domain that has found no room in the table: its samples are counted. */
 static long unplaced_step(__u32 i, struct batch *b)
 {
@@ -185,7 +218,6 @@ static __always_inline void batch_unplaced(struct batch *b)
 
 static __always_inline int batch_fire(const struct pt_regs *ctx)
 {
-	const struct hs_rate *rate;
 	struct hs_domain *d;
 	struct batch b;
 	int err;
@@ -199,23 +231,12 @@ static __always_inline int batch_fire(const struct pt_regs *ctx)
 		batch_unplaced(&b);
 	if (!d || !domain_samples(d))
 		return 0;
-	d->tid = (__u32)bpf_get_current_pid_tgid();
-	if (err) {
-		domain_lost(d, HS_LOSS_READ_FAILED, 1);
+	if (err || !domain_enter(d)) {
+		lie_seen(HS_LOSS_READ_FAILED, err ? 1 : b.n);
 		return 0;
 	}
-	/* While the rate changes the probes of two tiers are attached. */
-	rate = &profile.rates[d->rate_seq % HS_RATES];
-	if (b.tier != rate->tier)
-		return 0;
-	b.d = d;
-	b.keep_p = rate->keep_p;
-	b.tid = batch_tid(d, ctx->SONDE_ARG_TIER >> 32 & SONDE_BATCH_OWN,
-			  (__u32)ctx->SONDE_ARG_TID);
-	b.now_ns = bpf_ktime_get_ns();
-	b.oldest_ns = d->batch_ns;
-	d->batch_ns = b.now_ns;
-	bpf_loop(SONDE_BATCH_MAX, batch_step, &b, 0);
+	batch_take(&b, d, ctx);
+	domain_leave(d);
 	return 0;
 }
 

@@ -126,6 +126,22 @@ cycles() {
   not cycles 3 2
 }
 
+@test "check_order lets cycles be left out from the time of the stop on, and not before" {
+  oracle lifetimes 100 1
+  in_order run
+  local order_options=()
+  # after_stop TIME: cycles 1 and 3, both at time 1, then the record of a stop at that time.
+  after_stop() {
+    cycles 1 3 || true
+    sed -i '/^{"type":"major_cycle".*"major_collections":3/a {"type":"profile","profile":1,"rate":1,"time":'"$1"',"state":"stopped","reason":"target exited"}' changed.jsonl
+    "$LIB/flatten" changed.jsonl >changed.tsv
+    "$LIB/check_order" changed.tsv >verdict
+  }
+  after_stop 1
+  not after_stop 2
+  grep -q 'domain 0 ends cycle 3 after 1' verdict
+}
+
 @test "check_order wants what was fired to be what was left out, kept and lost" {
   oracle lifetimes 100 1
   in_order run
@@ -242,4 +258,169 @@ lossy() {
   not "$LIB/places" changed.jsonl run.out >verdict
   sed 's/"function":"Stack.second"/"function":"Stack.other"/' run.jsonl >changed.jsonl
   not "$LIB/places" changed.jsonl run.out >verdict
+}
+
+# forgetting SED…: check_order's verdict on run.jsonl after this change, where what has ended is forgotten.
+forgetting() {
+  sed -E "$1" run.jsonl >changed.jsonl
+  "$LIB/flatten" changed.jsonl >changed.tsv
+  "$LIB/check_order" -v forget=1 changed.tsv >verdict
+}
+
+@test "check_order with forget=1 refuses what comes after an end that it has forgotten" {
+  oracle lifetimes 100 1
+  in_order run -v forget=1
+  local n id
+  n=$(grep -n '^{"type":"dealloc_major"' run.jsonl | tail -n 1 | cut -d: -f1)
+  id=$(sed -n "${n}s/.*\("'"id":[0-9]*,'"\).*/\1/p" run.jsonl)
+  not forgetting "${n}p"
+  grep -q 'after its end' verdict
+  not forgetting "${n}{p;s/dealloc_major/promote/}"
+  grep -q 'after its end' verdict
+  # Its allocation once more, at the end.
+  {
+    grep -v '^{"type":"\(counters\|summary\)"' run.jsonl
+    grep '^{"type":"alloc_' run.jsonl | grep -F "$id"
+    grep '^{"type":"\(counters\|summary\)"' run.jsonl
+  } >again.jsonl
+  "$LIB/flatten" again.jsonl >changed.tsv
+  not "$LIB/check_order" -v forget=1 changed.tsv >verdict
+  grep -q 'allocated after its end' verdict
+  # As without: an event of a block that was never there, a time that goes back.
+  not forgetting "${n}s/$id/\"id\":999999,/"
+  not forgetting "${n}s/\"time\":[0-9]+/\"time\":1/"
+  n=$(promote_of_the_dead)
+  not forgetting "${n}p"
+  not forgetting "${n}d"
+}
+
+@test "check_order adds up what the summary does not list" {
+  oracle lifetimes 100 1
+  in_order run
+  # Domain 0 as the sum over those that are not listed, with $1 records, terminated or not.
+  folded() {
+    jq -c --argjson more "$1" 'if .type == "summary" then
+        .folded = (.domains[0] + {count: 1} | .records += $more) | .domains = []
+      else . end' run.jsonl | grep -v '^{"type":"counters"' >changed.jsonl
+    if [[ $2 == terminated ]]; then
+      sed -i '$i {"type":"domain_terminate","domain":0,"thread":'"$thread"',"time":9,"minor_words":1,"promoted_words":1,"major_words":1,"minor_collections":1,"major_collections":1}' changed.jsonl
+    fi
+    "$LIB/flatten" changed.jsonl >changed.tsv && "$LIB/check_order" changed.tsv >verdict
+  }
+  local thread
+  thread=$(sed -n 's/^{"type":"thread","thread":\([0-9]*\),"domain":0,.*/\1/p' run.jsonl | head -n 1)
+  folded 0 terminated
+  not folded 0 alive
+  not folded 1 terminated
+  not folded -1 terminated
+}
+
+@test "ended refuses counters that differ, blocks that live too long or die too early, and nothing to check" {
+  verdict() {
+    local status=0
+    "$LIB/ended" ended.tsv "$1" >said || status=$?
+    echo "$1: $status"
+    ((status == $2))
+  }
+  {
+    printf 'stack\t1\t5:Stdlib.Bytes.make\t3:Soak.texts\t7:Soak.work\nstack\t2\t9:Soak.held\n'
+    printf 'alloc_minor\t1\t1\t5\t7\t10\t1\t2\tnormal\t1\ttrue\n'
+    printf 'alloc_minor\t2\t1\t5\t7\t10\t1\t2\tnormal\t2\ttrue\n'
+    printf 'dealloc_minor\t1\t1\t5\t7\t20\n'
+    printf 'domain_terminate\t5\t20\t7\t1500\t40\t41\n'
+  } >ended.tsv
+  local ended='ended\t5\t1500\t40\t41\n' sites='at_end\tSoak.texts\tdead\nat_end\tSoak.held\talive\n'
+  # shellcheck disable=SC2059  # the formats are above
+  {
+    printf "$ended$sites" >right
+    printf "ended\t5\t1400\t30\t41\n$sites" >later
+    printf "ended\t5\t1501\t40\t41\n$sites" >less
+    printf "ended\t5\t1500\t40\t42\n$sites" >less_major
+    printf "ended\t5\t400\t40\t41\n$sites" >much_more
+    printf "ended\t6\t1500\t40\t41\n$sites" >untold
+    printf "${ended}at_end\tSoak.texts\talive\n" >early
+    printf "${ended}at_end\tSoak.held\tdead\n" >late
+    printf "${ended}at_end\tSoak.pairs\tdead\n" >unseen
+    printf "$ended" >no_sites
+    printf "$sites" >no_domains
+  }
+  verdict right 0
+  verdict later 0
+  local name
+  for name in less less_major much_more untold early late unseen no_sites no_domains; do
+    verdict "$name" 1
+  done
+}
+
+# rounds N EXPRESSION…: N lines for growth, fields NAME=EXPRESSION in awk, of i and of noise, in KiB.
+rounds() {
+  local n=$1 fields='' part
+  shift
+  for part; do
+    fields+=" printf \" ${part%%=*}=%d\", ${part#*=};"
+  done
+  awk -v n="$n" "BEGIN { for (i = 1; i <= n; i++) { noise = int(i * 7919 % 97); printf \"round=%d\", i; $fields print \"\" } }" >rounds.tsv
+}
+
+@test "growth finds a leak of some hundred bytes a round, and is not misled by noise, steps and peaks" {
+  # Half an hour.
+  rounds 2000 a_kib=8000+noise threads=2
+  "$LIB/growth" rounds.tsv
+  rounds 2000 a_kib=8000+noise+i*0.4 threads=2
+  not "$LIB/growth" rounds.tsv >verdict
+  grep -q '^WRONG *a_kib' verdict
+  # Three minutes.
+  rounds 150 a_kib=8000+noise
+  "$LIB/growth" rounds.tsv
+  rounds 150 a_kib=8000+noise+i*4
+  not "$LIB/growth" rounds.tsv >verdict
+  # What happens once; and while it warms up.
+  rounds 150 'a_kib=8000+noise+100*(i>90)'
+  "$LIB/growth" rounds.tsv
+  rounds 150 'a_kib=8000+noise+(i%10==0)*5000'
+  "$LIB/growth" rounds.tsv
+  rounds 150 'a_kib=i<50?100*i:8000+noise'
+  "$LIB/growth" rounds.tsv
+}
+
+@test "growth finds one more thread or descriptor, and refuses too few rounds" {
+  rounds 150 a_kib=8000 descriptors=40
+  "$LIB/growth" rounds.tsv
+  rounds 150 a_kib=8000 'a_kib_shown=i*1000' 'b_shown=i'
+  "$LIB/growth" rounds.tsv
+  rounds 150 a_kib=8000 'descriptors=40+(i>90)'
+  not "$LIB/growth" rounds.tsv >verdict
+  grep -q '^WRONG *descriptors' verdict
+  rounds 29 a_kib=8000 descriptors=40
+  not "$LIB/growth" rounds.tsv >verdict
+  rounds 150
+  not "$LIB/growth" rounds.tsv >verdict
+  : >rounds.tsv
+  not "$LIB/growth" rounds.tsv >verdict
+}
+
+@test "memprof_deaths refuses deaths that were not told or did not happen, and counts Gc.Memprof's" {
+  verdict() {
+    local status=0
+    "$LIB/memprof_deaths" deaths.tsv out >said || status=$?
+    echo "$1: $status"
+    ((status == $1))
+  }
+  {
+    printf 'stack\t1\t5:Parallel.raced\n'
+    printf 'alloc_minor\t1\t1\t5\t7\t10\t1\t2\tnormal\t1\ttrue\n'
+    printf 'alloc_minor\t2\t1\t5\t7\t10\t1\t2\tnormal\t1\ttrue\n'
+    printf 'dealloc_minor\t1\t1\t5\t7\t20\n'
+  } >deaths.tsv
+  printf 'real\tParallel.raced\t1\nmemprof\tParallel.raced\t2\t1\t1\n' >out
+  verdict 0
+  [[ $(tail -n 1 said) == "false 1 of 2" ]]
+  printf 'real\tParallel.raced\t2\nmemprof\tParallel.raced\t2\t0\t1\n' >out
+  verdict 1
+  printf 'real\tParallel.raced\t1\nmemprof\tParallel.raced\t2\t1\t2\n' >out
+  verdict 1
+  printf 'real\tParallel.raced\t1\nmemprof\tParallel.raced\t3\t0\t1\n' >out
+  verdict 1
+  printf 'real\tParallel.raced\t1\n' >out
+  verdict 1
 }

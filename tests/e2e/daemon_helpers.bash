@@ -88,6 +88,18 @@ nothing_attached() {
   fail "still up: $(probes_up "$1"); still armed: $(probes_armed "$1")"
 }
 
+# worker_of PROCESS: the PID of the daemon's worker for this target, which has it open.
+worker_of() {
+  local pid
+  for pid in $(workers); do
+    if grep -qx "Pid:[[:space:]]$1" "/proc/$pid/fdinfo/"* 2>/dev/null; then
+      echo "$pid"
+      return
+    fi
+  done
+  fail "no worker for process $1"
+}
+
 # ---- profiles ---------------------------------------------------------------------------
 
 # start_profile NAME OPTION…: heapsonde start with its output in NAME.jsonl, and room for

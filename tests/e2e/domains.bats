@@ -106,3 +106,20 @@ load helpers
   statistically "$LIB/stats" run.tsv run.out
   jq -e -n '[inputs | select(.type | startswith("alloc_")) | .thread] | unique | length >= 5' run.jsonl
 }
+
+@test "domains that are too many to be listed are summed up, and what was not sampled is not in the span" {
+  # Domain 0 spawns 2,200; domain 1 and those that it spawns are sampled.
+  start_target target soak --wait --domains 2200 --pause 500
+  start_record run -p "$target_pid" -r 2^-7 --domain 1
+  tell target go
+  said target '^primed'
+  tell target stop
+  said target '^done'
+  tell target end
+  ended_with 0 "$target_pid" target.err
+  end_record run
+  "$LIB/counters" run.tsv target.out
+  jq -e -n 'first(inputs | select(.type == "summary")).folded | .count >= 1000
+    and .end_minor_collections < .minor_collections and .end_minor_words < .minor_words' run.jsonl
+  statistically "$LIB/stats" -v counters=1 run.tsv /dev/null
+}

@@ -62,18 +62,6 @@ lost() {
   tail -n 1 "$1.jsonl" | jq -c 'select(.type == "summary").lost'
 }
 
-# worker_of PROCESS: the PID of the daemon's worker for this target, which has it open.
-worker_of() {
-  local pid
-  for pid in $(workers); do
-    if grep -qx "Pid:[[:space:]]$1" "/proc/$pid/fdinfo/"* 2>/dev/null; then
-      echo "$pid"
-      return
-    fi
-  done
-  fail "no worker for process $1"
-}
-
 # left FILE: those of the BPF objects in FILE (bpf_objects) that the kernel still knows.
 left() {
   local kind

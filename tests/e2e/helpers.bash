@@ -26,6 +26,7 @@ setup() {
   cd "$BATS_TEST_TMPDIR" || return
   children=()
   mounts=()
+  cgroups=()
   anywhere= # a folder that others than root can read, if the test makes one
   # One for each test: what a sanitizer reports fails the test in which it was reported.
   if [[ -n ${HEAPSONDE_REPORTS-} ]]; then
@@ -37,8 +38,13 @@ setup() {
 teardown() {
   local pid dir
   for pid in "${children[@]}"; do
+    # One that has been waited for is gone, and its number may be somebody else's by now.
+    is_child_of "$BASHPID" "$pid" || continue
     kill -KILL "$pid" 2>/dev/null || true
     wait "$pid" 2>/dev/null || true
+  done
+  for dir in "${cgroups[@]}"; do
+    wait_until "$dir to be empty" remove_cgroup "$dir" || true
   done
   for dir in "${mounts[@]}"; do
     umount -l "$dir" || true
@@ -60,6 +66,22 @@ no_reports() {
     head -n 60 "$file"
   done
   ((found == 0))
+}
+
+# is_child_of PARENT PID
+is_child_of() {
+  local name value
+  while read -r name value; do
+    [[ $name != PPid: ]] || break
+  done 2>/dev/null <"/proc/$2/status" || return
+  [[ $value == "$1" ]]
+}
+
+# remove_cgroup FOLDER: with all that runs in it; 1 if that takes longer.
+remove_cgroup() {
+  local pid
+  while read -r pid; do kill -KILL "$pid" 2>/dev/null || true; done <"$1/cgroup.procs"
+  rmdir "$1" 2>/dev/null
 }
 
 # fail WORD…: why, then the end of the test.

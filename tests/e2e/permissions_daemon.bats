@@ -145,3 +145,23 @@ STATUS
   not as_user $ONE rm -f "$HEAPSONDE_SOCKET"
   [[ -S $HEAPSONDE_SOCKET ]]
 }
+
+# sleeps PROCESS: what the programs of its profile have been told, "true" or "false".
+sleeps() {
+  local worker id
+  worker=$(worker_of "$1") || return
+  for id in $(bpf_objects "$worker" | awk '$1 == "map" { print $2 }'); do
+    bpftool map show id "$id" | grep -q '\.rodata' || continue
+    bpftool -j map dump id "$id" 2>/dev/null | jq '.. | objects | select(has("cfg_sleepable")).cfg_sleepable'
+  done
+}
+
+@test "programs that wait for a page of the target are root's only" {
+  daemon_for_users
+  start_of target1 "$ONE" "$anywhere/busy"
+  start_target target2 busy
+  hs "$ONE" start -p "$target1_pid" -r 2^-10
+  hs 0 start -p "$target2_pid" -r 2^-10
+  [[ $(sleeps "$target1_pid") == false ]]
+  [[ $(sleeps "$target2_pid") == true ]]
+}

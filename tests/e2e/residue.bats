@@ -110,10 +110,39 @@ object_of() {
   target_is_well
 }
 
+@test "what is left of another process is none of this one's, also when that has ended" {
+  recorded
+  start_target other busy
+  start_record second -p "$other_pid" -r 2^-14
+  mkdir pins
+  mount -t bpf bpf pins
+  mounts+=("$PWD/pins")
+  local link
+  link=$(object_of link)
+  bpftool link pin id "$link" pins/link
+  kill_recording
+  # Whatever else is done on this machine: nothing that was made for the other one has stayed.
+  residue 0 -p "$other_pid"
+  says "^process $other_pid .*: attached by PID $second_pid "
+  (($(wc -l <residue.out) == 1))
+  end_record second INT
+  residue 0 -p "$other_pid"
+  (($(wc -l <residue.out) == 1))
+  target_is_well
+  residue 0 -p "$other_pid"
+  says 'nothing left$'
+  (($(wc -l <residue.out) == 1))
+  # It is not forgotten.
+  "$HEAPSONDE" residue --wait 1 >residue.out 2>residue.err && fail "exit 0"
+  says "^BPF link $link \(hs_[a-z_]+\), held by no process$"
+}
+
 @test "who holds a map open is named" {
   recorded
   local map
-  map=$(bpftool -j prog show id "$(object_of prog)" | jq '.map_ids[0]')
+  # That of the constants, which tells whose it is. Of another one nobody could, and other tests may run.
+  map=$(bpftool -j prog show id "$(object_of prog)" | jq '.map_ids[]' |
+    while read -r id; do bpftool -j map show id "$id"; done | jq 'select(.name | endswith(".rodata")).id')
   # BPF_MAP_GET_FD_BY_ID
   perl -e 'syscall(321, 14, pack("LLL", $ARGV[0], 0, 0), 12) >= 0 or die $!; $| = 1; print "open\n"; sleep' \
     "$map" >holder.out 3>&- &

@@ -10,6 +10,7 @@
  */
 #include "tests/fuzz/fuzz.h"
 
+#include <math.h>
 #include <string.h>
 #include <zstd.h>
 
@@ -70,6 +71,24 @@ static void feed(const uint8_t *bytes, size_t n, size_t piece)
 
 /* ---- reports ---- */
 
+/* Whatever a capture says, no block is in two places, and no interval is inside out. */
+static void check_tally(const struct recording *rec, const struct tally *t)
+{
+	const struct amount *amounts[] = { &t->allocated, &t->live, &t->dead_young, &t->dead_old,
+					   &t->unknown };
+	const struct amount missing = recording__missing(rec, t, ROWS_LIVE);
+
+	CHECK(t->n_live <= t->n_allocs);
+	for (size_t i = 0; i < sizeof(amounts) / sizeof(amounts[0]); i++) {
+		const struct interval of = amount__interval(amounts[i], &missing, 0x1p-10);
+
+		CHECK(amounts[i]->words >= 0 && amounts[i]->variance >= 0);
+		CHECK(of.low <= of.value && of.value <= of.high);
+	}
+	CHECK(fabs(t->live.words + t->dead_young.words + t->dead_old.words + t->unknown.words -
+		   t->allocated.words) <= 1e-6 * t->allocated.words);
+}
+
 static void report(const struct recording *rec, const struct report_options *o, unsigned int which)
 {
 	struct hs_error err;
@@ -113,10 +132,12 @@ static void make_report(unsigned int which, unsigned int choice)
 	struct hs_error err;
 
 	err.text[0] = '\0';
-	if (!recording__read(&rec, fuzz__path(CAPTURE), &heap, NULL, NULL, &err))
+	if (!recording__read(&rec, fuzz__path(CAPTURE), &heap, NULL, NULL, &err)) {
+		check_tally(&rec, heap__total(rec.replay.heap));
 		report(&rec, &o, which);
-	else
+	} else {
 		CHECK(err.text[0]);
+	}
 	recording__deinit(&rec);
 }
 

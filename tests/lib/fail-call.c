@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fail-call FILE CALL[:ARG0]=ERRNO[@N]… -- COMMAND ARG…: run COMMAND, where the N-th of these
+ * fail-call FILE CALL[:WHICH]=ERRNO[@N]… -- COMMAND ARG…: run COMMAND, where the N-th of these
  * system calls fails with ERRNO, of it and all that it starts; without @N each of them.
  *
- * in:   CALL, the number of a system call; ARG0, its first argument (bpf's command, say), any
- *       if not given; COMMAND
+ * in:   CALL, the number of a system call; WHICH of them: a number, its first argument (bpf's command,
+ *       say), or /PATH, what the descriptor in its first argument is open for, or the beginning of that;
+ *       any if not given; COMMAND
  * out:  COMMAND's exit status (128 + signal); in FILE the number of calls that there were
  *       of each kind, one a line
  *
@@ -34,6 +35,8 @@ struct rule {
 	int call, error;
 	int has_arg;
 	unsigned arg;
+	const char *path; /* of path_len bytes; NULL: none */
+	int path_len;
 	long at, count; /* at 0: always */
 };
 
@@ -54,7 +57,11 @@ static void parse_rule(const char *text)
 	if (n_rules++ == MAX_RULES)
 		exit(125);
 	r->call = (int)strtol(text, &p, 10);
-	if (*p == ':') {
+	if (*p == ':' && p[1] == '/') {
+		r->path = p + 1;
+		r->path_len = (int)strcspn(r->path, "=");
+		p = p + 1 + r->path_len;
+	} else if (*p == ':') {
 		r->has_arg = 1;
 		r->arg = (unsigned)strtoul(p + 1, &p, 10);
 	}
@@ -113,15 +120,28 @@ static int pass(int sock, int fd)
 	return fd;
 }
 
-/* What the call is to fail with; 0: it goes on. */
-static int judge(const struct seccomp_data *d)
+/* Is this what the caller's descriptor is open for, or the beginning of it? */
+static int is_open_for(pid_t caller, unsigned fd, const struct rule *r)
 {
+	char link[64], path[4096];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%d/fd/%u", (int)caller, fd);
+	n = readlink(link, path, sizeof(path));
+	return n >= r->path_len && !strncmp(path, r->path, (size_t)r->path_len);
+}
+
+/* What the call is to fail with; 0: it goes on. */
+static int judge(const struct seccomp_notif *n)
+{
+	const struct seccomp_data *d = &n->data;
 	int error = 0;
 
 	for (int i = 0; i < n_rules; i++) {
 		struct rule *r = &rules[i];
 
-		if (r->call != d->nr || (r->has_arg && r->arg != (unsigned)d->args[0]))
+		if (r->call != d->nr || (r->has_arg && r->arg != (unsigned)d->args[0]) ||
+		    (r->path && !is_open_for((pid_t)n->pid, (unsigned)d->args[0], r)))
 			continue;
 		r->count++;
 		if (!error && (!r->at || r->at == r->count))
@@ -138,7 +158,7 @@ static void answer(int listener)
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &ask))
 		return; /* it was killed meanwhile */
 	say.id = ask.id;
-	say.error = -judge(&ask.data);
+	say.error = -judge(&ask);
 	if (!say.error)
 		say.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
 	ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &say);

@@ -26,6 +26,10 @@ def domain_counts: (.domain | natural) and (.state | one_of(["alive", "terminate
   and all(.samples_left_out, .samples_lost; natural_if_there)
   and (.sampled | type == "boolean") and (if .sampled then (.rate | rate) else .rate == null end);
 
+# The sums over domains that are not listed, in the place of one of them.
+def folded_counts: .count >= 1 and counts("") and counts("base_") and counts("end_")
+  and all(.samples_hit, .samples_kept, .records; natural);
+
 def cause: one_of(["ring_full", "stack_ring_full", "blocks_full", "read_failed", "fate_unknown",
   "events_dropped", "domains_full", "domains_full_samples", "stack_read_failed", "gc_read_failed",
   "output_full"]);
@@ -54,7 +58,7 @@ def other:
        and (if .state == "stopped" then .reason | reason else .state == "sampling" and has("reason") == false end)
        and (if has("domains") then .domains | type == "array" and length > 0 and all(.[]; natural)
             else true end)
-    then [.type, .profile, .rate, .state, .reason // "-", (.domains // ["-"] | map(tostring) | join(","))]
+    then [.type, .profile, .rate, .state, .reason // "-", (.domains // ["-"] | map(tostring) | join(",")), .time]
     else null end
   elif .type == "rate" then
     if (.profile | positive) and (.domain | natural) and (.thread | positive) and (.time | positive)
@@ -67,7 +71,7 @@ def other:
     then [.type, .domain, .parent, .time, .thread] else null end
   elif .type == "domain_terminate" then
     if (.domain | natural) and (.thread | positive) and (.time | positive) and counts("")
-    then [.type, .domain, .time, .thread] else null end
+    then [.type, .domain, .time, .thread, .minor_words, .promoted_words, .major_words] else null end
   elif .type == "major_cycle" then
     if (.domain | natural) and (.thread | positive) and (.time | positive) and counts("")
        and (.major_collections | positive)
@@ -92,9 +96,10 @@ def other:
     then [.type, .domain // "-", .cause, .count, .samples // "-", .lives // "-"] else null end
   elif .type == "summary" then
     if (.reason | reason) and (.domains | type == "array") and all(.domains[]; domain_counts)
+       and (.folded == null or (.folded | folded_counts))
        and (.lost | type == "object") and all(.lost[]; positive)
        and all(.lost | keys[]; cause_of_summary)
-    then [.type, .reason, ([.lost[]] | add // 0)] + [.domains[] |
+    then [.type, .reason, ([.lost[]] | add // 0)] + [((.folded // empty) + {domain: "folded", state: "terminated", sampled: true, rate: null}), .domains[] |
       [.domain, .state, .minor_words, .promoted_words, .major_words,
        .base_minor_words, .base_promoted_words, .base_major_words,
        .samples_hit, .samples_kept, .records,

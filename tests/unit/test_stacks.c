@@ -5,6 +5,8 @@
  */
 #include "tests/unit/records_make.h"
 
+#include <malloc.h>
+
 #include "user/track/stacks.h"
 
 static struct symbolizer *symbolizer;
@@ -152,6 +154,71 @@ static void holds_many(void **state)
 	stack_table__free(NULL);
 }
 
+/* What the table holds, and what it may take for it: two hash tables besides. */
+#define ROOM_BYTES ((size_t)256 << 20)
+#define TAKEN_MAX_BYTES (ROOM_BYTES + ROOM_BYTES / 4 + ((size_t)256 << 20))
+#define KEYS_MAX (1u << 19)
+
+static size_t taken_bytes(void)
+{
+	struct mallinfo2 m = mallinfo2();
+
+	return m.uordblks + m.hblkhd;
+}
+
+/*
+ * Stacks that a target makes up: memory is bounded, what is known stays, and what is beyond is
+ * unknown, also if it goes by a hash that meant another stack.
+ */
+static void has_no_room(void **state)
+{
+	const struct stack *first = learn(1, some, 3, true), *stack = first;
+	size_t before = taken_bytes();
+	uint64_t frames[1024] = { 0 };
+	union record r;
+	bool is_new;
+	uint64_t i;
+
+	(void)state;
+	for (i = 2; stack && i < 1000000; i++) {
+		frames[0] = i << 16;
+		make__stack(&r, i, frames, i % 2 ? 1 : 1024);
+		assert_int_equal(stack_table__learn(table, &r.stack, &stack, &is_new), 0);
+	}
+	assert_null(stack);
+	assert_in_range(taken_bytes() - before, ROOM_BYTES / 4 * 3, TAKEN_MAX_BYTES);
+	assert_null(stack_table__find(table, i - 1));
+	assert_false(is_new);
+	/* A hash that is known may come to mean another stack. */
+	make__stack(&r, 2, some, 3);
+	assert_int_equal(stack_table__learn(table, &r.stack, &stack, &is_new), 0);
+	assert_ptr_equal(stack_table__find(table, 2), first);
+	frames[0] = 8;
+	make__stack(&r, 2, frames, 1);
+	assert_int_equal(stack_table__learn(table, &r.stack, &stack, &is_new), 0);
+	assert_null(stack_table__find(table, 2));
+	assert_ptr_equal(stack_table__find(table, 1), first);
+}
+
+/* The same stack by ever new hashes. */
+static void has_no_room_for_names(void **state)
+{
+	const struct stack *stack = learn(1, some, 3, true);
+	size_t before = taken_bytes();
+	union record r;
+	bool is_new;
+
+	(void)state;
+	for (uint64_t i = 2; i <= KEYS_MAX + 1000; i++) {
+		make__stack(&r, i, some, 3);
+		assert_int_equal(stack_table__learn(table, &r.stack, &stack, &is_new), 0);
+		assert_non_null(stack);
+	}
+	assert_in_range(taken_bytes() - before, 0, TAKEN_MAX_BYTES);
+	assert_ptr_equal(stack_table__find(table, KEYS_MAX), stack);
+	assert_null(stack_table__find(table, KEYS_MAX + 1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +227,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(believes_the_last_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(has_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(holds_many, setup, teardown),
+		cmocka_unit_test_setup_teardown(has_no_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(has_no_room_for_names, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,6 +86,43 @@ static void is_bounded(void **state)
 	assert_true(mallinfo2().uordblks <= full + (1 << 20));
 }
 
+static void forgets_the_threads_of_domains_that_end(void **state)
+{
+	size_t used = 0;
+
+	(void)state;
+	/* A thousand domains at a time, of three threads each; no thread comes twice. */
+	for (uint32_t domain = 1; domain <= 45000; domain++) {
+		for (uint32_t i = 0; i < 3; i++)
+			assert_int_equal(thread_table__see(table, 4 * domain + i, domain), 1);
+		if (domain > 1000)
+			thread_table__end_domain(table, domain - 1000);
+		if (domain == 5000)
+			used = mallinfo2().uordblks;
+	}
+	/* They would take 9.6 MB. A table has more buckets now and then. */
+	assert_in_range(mallinfo2().uordblks, 0, used + (2 << 20));
+	/* Those of the others are known. */
+	for (uint32_t domain = 44001; domain <= 45000; domain++)
+		assert_int_equal(thread_table__see(table, 4 * domain, domain), 0);
+	thread_table__end_domain(NULL, 1);
+}
+
+static void ends_of_domains_leave_other_threads_alone(void **state)
+{
+	(void)state;
+	assert_int_equal(thread_table__see(table, 1, 0), 1);
+	assert_int_equal(thread_table__see(table, 2, 7), 1);
+	/* It has gone over to a domain that lives. */
+	assert_int_equal(thread_table__see(table, 3, 7), 1);
+	assert_int_equal(thread_table__see(table, 3, 8), 1);
+	for (int i = 0; i < 1000; i++)
+		thread_table__end_domain(table, 7);
+	assert_int_equal(thread_table__see(table, 1, 0), 0);
+	assert_int_equal(thread_table__see(table, 3, 8), 0);
+	assert_int_equal(thread_table__see(table, 2, 9), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -93,6 +130,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(tells_reuse, setup, teardown),
 		cmocka_unit_test_setup_teardown(passes_over_no_thread, setup, teardown),
 		cmocka_unit_test_setup_teardown(is_bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(forgets_the_threads_of_domains_that_end, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(ends_of_domains_leave_other_threads_alone, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -154,6 +154,38 @@ static void test_formulas(void **state)
 	assert_true(figure("B.f", FIGURE_SHARE) == 0);
 }
 
+/* What was lost is in the upper ends: of all rows since the beginning, and while it is in the
+ * window of what the window shows. */
+static void test_losses(void **state)
+{
+	const struct stack *a = stack_of(16, "A.f", "Main");
+	const struct figures *f;
+
+	(void)state;
+	assert_int_equal(model__step(&model, &facts, 1 * S), 0);
+	alloc(1, a, HS_HEAP_MINOR, 3);
+	alloc(2, a, HS_HEAP_MINOR, 3);
+	happens(HS_REC_UNKNOWN, 2, HS_HEAP_MINOR);
+	heap__lost(heap, &(struct heap_loss_time){ 1, 2 }, 4, 1);
+	assert_int_equal(model__step(&model, &facts, 3 * S), 0);
+	assert_int_equal(model__make(&model, &view), 0);
+	f = &row_of("A.f")->figures;
+	assert_true(f->at[FIGURE_ALLOC].value == 10 && f->at[FIGURE_ALLOC].low == 10);
+	assert_true(f->at[FIGURE_ALLOC].high == 12);
+	assert_true(f->at[FIGURE_TOTAL].low == 20 && f->at[FIGURE_TOTAL].high == 24);
+	assert_true(f->at[FIGURE_LIVE].low == 10 && f->at[FIGURE_LIVE].high == 24);
+	assert_true(f->at[FIGURE_SHARE].low == 20.0 / 24 && f->at[FIGURE_SHARE].high == 1);
+	/* The window goes on, the loss is no more in it. */
+	for (uint64_t i = 4; i < 4 + 2 * WINDOW_STEPS; i++)
+		assert_int_equal(model__step(&model, &facts, i * S), 0);
+	alloc(3, a, HS_HEAP_MINOR, 3);
+	assert_int_equal(model__step(&model, &facts, (4 + 2 * WINDOW_STEPS) * S), 0);
+	assert_int_equal(model__make(&model, &view), 0);
+	f = &row_of("A.f")->figures;
+	assert_true(f->at[FIGURE_ALLOC].low == f->at[FIGURE_ALLOC].high);
+	assert_true(f->at[FIGURE_TOTAL].low == 30 && f->at[FIGURE_TOTAL].high == 34);
+}
+
 static void test_window(void **state)
 {
 	const struct stack *a = stack_of(16, "A.f", "Main");
@@ -478,9 +510,15 @@ static void test_rate(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_formulas), TEST(test_window),  TEST(test_rows),
-		TEST(test_counters), TEST(test_domains), TEST(test_domains_that_end),
-		TEST(test_records),  TEST(test_rate),
+		TEST(test_formulas),
+		TEST(test_losses),
+		TEST(test_window),
+		TEST(test_rows),
+		TEST(test_counters),
+		TEST(test_domains),
+		TEST(test_domains_that_end),
+		TEST(test_records),
+		TEST(test_rate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

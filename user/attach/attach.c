@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -60,51 +59,14 @@ static void profile__write(struct attachment *a, const struct attach_options *o)
 		p->flags |= HS_PROFILE_ALL_DOMAINS;
 }
 
-static bool is_listed(const struct attach_options *o, uint32_t unique_id)
-{
-	if (!o->domains)
-		return true;
-	for (size_t i = 0; i < o->n_domains; i++)
-		if (o->domains[i] == unique_id)
-			return true;
-	return false;
-}
-
 /*
- * Enter the domains that live now, before anything fires: so idle ones are known
- * too, and where only counters are wanted they count from here.
+ * Programs that sleep wait for pages of the target, which may be those of a file system
+ * that its user answers for (FUSE), or does not: whoever may have his own processes
+ * profiled could hold up all that waits for such programs in this kernel. So only root gets them.
  */
-static int domains__enter(struct attachment *a, const struct attach_options *o)
+static bool may_sleep(const struct attach_options *o, const struct kernel_features *kernel)
 {
-	int fd = bpf_map__fd(a->skel->maps.domains), n, err = 0;
-	struct sonde_domain_info *live = NULL;
-
-	n = target__domains(a->target, &live);
-	if (n < 0)
-		return n;
-	for (int i = 0; i < n && !err; i++) {
-		struct hs_domain_key key = { .tgid = (uint32_t)a->target->pid,
-					     .unique_id = live[i].unique_id };
-		struct hs_domain d = { .domain_id = live[i].domain_id };
-		struct sonde_gc gc;
-
-		if (is_listed(o, live[i].unique_id))
-			d.flags |= HS_DOMAIN_COVERED;
-		if (target__counts(a->target, &live[i], &gc))
-			continue;
-		d.now.minor_words = gc.minor_words;
-		d.now.promoted_words = gc.promoted_words;
-		d.now.major_words = gc.major_words;
-		d.now.minor_collections = gc.minor_collections;
-		d.now.major_collections = gc.major_collections;
-		if (o->counters_only) {
-			d.base = d.now;
-			d.flags |= HS_DOMAIN_BASED;
-		}
-		err = bpf_map_update_elem(fd, &key, &d, BPF_ANY);
-	}
-	free(live);
-	return err;
+	return kernel->sleepable_uprobe && !o->one_user;
 }
 
 static void skeleton__configure(struct attachment *a, const struct attach_options *o,
@@ -121,7 +83,7 @@ static void skeleton__configure(struct attachment *a, const struct attach_option
 		ring_bytes = RING_BYTES_COUNTERS;
 	s->rodata->cfg_tgid = (uint32_t)a->target->pid;
 	s->rodata->cfg_max_blocks = max_blocks;
-	s->rodata->cfg_sleepable = kernel->sleepable_uprobe;
+	s->rodata->cfg_sleepable = may_sleep(o, kernel);
 	bpf_map__set_max_entries(s->maps.blocks, max_blocks);
 	bpf_map__set_max_entries(s->maps.ring, ring_bytes);
 	s->rodata->cfg_ring_bytes = ring_bytes;
@@ -131,26 +93,30 @@ static void skeleton__configure(struct attachment *a, const struct attach_option
 	bpf_object__for_each_program (prog, s->obj) {
 		if (a->use_multi)
 			bpf_program__set_expected_attach_type(prog, BPF_TRACE_UPROBE_MULTI);
-		if (!kernel->sleepable_uprobe)
+		if (!may_sleep(o, kernel))
 			bpf_program__set_flags(prog, bpf_program__flags(prog) & ~BPF_F_SLEEPABLE);
 	}
 }
 
-/* The target went, or began to run another program, while it was being attached to. */
-static int has_ended(const struct attachment *a, struct hs_error *err)
+static int load_failed(int code, struct hs_error *err)
 {
-	return hs_error__set(err, -ESRCH, "process %d has ended", (int)a->target->pid);
+	if (code == -ENOMEM)
+		return hs_error__set(err, code,
+				     "the kernel has no memory for the BPF maps: ask for less "
+				     "(--ring-size, --max-blocks), or raise the limit of the "
+				     "control group that this runs in (memory.max)");
+	return hs_error__set(err, code,
+			     "the kernel refused the BPF programs: %s (set "
+			     "HEAPSONDE_LIBBPF_DEBUG=1 to see why)",
+			     strerror(-code));
 }
 
 static int load(struct attachment *a, const struct attach_options *o,
 		const struct kernel_features *kernel, struct hs_error *err)
 {
-	/* Before 5.11 maps count as locked memory; later kernels ignore this. */
-	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 	int ret;
 
 	libbpf_set_print(print_libbpf);
-	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	a->skel = heapsonde_bpf__open();
 	if (!a->skel)
 		return hs_error__set(err, -errno, "cannot open the BPF object: %s",
@@ -158,19 +124,22 @@ static int load(struct attachment *a, const struct attach_options *o,
 	skeleton__configure(a, o, kernel);
 	ret = heapsonde_bpf__load(a->skel);
 	if (ret)
-		return hs_error__set(err, ret,
-				     "the kernel refused the BPF programs: %s (set "
-				     "HEAPSONDE_LIBBPF_DEBUG=1 to see why)",
-				     strerror(-ret));
+		return load_failed(ret, err);
 	/* libbpf does without the mapping where a trial of it failed; we do not. */
 	if (!a->skel->bss)
-		return hs_error__set(err, -ENOMEM,
-				     "the kernel refused to map memory of the BPF programs: it may "
-				     "be short of memory");
+		return load_failed(-ENOMEM, err);
 	profile__write(a, o);
 	ret = domains__enter(a, o);
 	if (ret == -ESRCH)
-		return has_ended(a, err);
+		return target__gone(a->target, err);
+	if (ret == -EFAULT || ret == -EPROTO)
+		return hs_error__set(err, ret, "process %d shows domains that cannot be read",
+				     (int)a->target->pid);
+	if (ret == -E2BIG)
+		return hs_error__set(err, ret,
+				     "process %d says that it has more domains than any "
+				     "OCaml program can have",
+				     (int)a->target->pid);
 	if (ret)
 		return hs_error__set(err, ret, "cannot set up the BPF maps: %s", strerror(-ret));
 	return 0;
@@ -202,7 +171,7 @@ static int attach(struct attachment *a, struct bpf_link **to, struct bpf_program
 	if (!link) {
 		ret = -errno;
 		if (ret == -ESRCH)
-			return has_ended(a, err);
+			return target__gone(a->target, err);
 		return hs_error__set(err, ret, "cannot attach %s to PID %d: %s",
 				     bpf_program__name(prog), a->target->pid, strerror(-ret));
 	}
@@ -366,6 +335,11 @@ int attachment__domains_fd(const struct attachment *a)
 int attachment__blocks_fd(const struct attachment *a)
 {
 	return bpf_map__fd(a->skel->maps.blocks);
+}
+
+uint32_t attachment__max_blocks(const struct attachment *a)
+{
+	return bpf_map__max_entries(a->skel->maps.blocks);
 }
 
 uint32_t attachment__number(const struct attachment *a)

@@ -107,6 +107,9 @@ int attachment__ring_fd(const struct attachment *a);
 int attachment__domains_fd(const struct attachment *a);
 int attachment__blocks_fd(const struct attachment *a);
 
+/* Entries of the map `blocks`. */
+uint32_t attachment__max_blocks(const struct attachment *a);
+
 /* The profile's number. */
 uint32_t attachment__number(const struct attachment *a);
 

@@ -46,4 +46,12 @@ void detach_list__add(struct detach_list *l, struct bpf_link **link);
 /* Close all of them. Afterwards their probes have gone, and the list is empty. */
 void detach_list__run(struct detach_list *l);
 
+/*
+ * Enter the domains that live now, before anything fires: so idle ones are known
+ * too, and where only counters are wanted they count from here. What is no domain is left out.
+ * Errors: -ESRCH, the process has ended; -EFAULT, -EPROTO, it shows what cannot be read; -E2BIG,
+ * it says that it has more than the map has room for.
+ */
+int domains__enter(struct attachment *a, const struct attach_options *o);
+
 #endif /* HEAPSONDE_ATTACHMENT_H */

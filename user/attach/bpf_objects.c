@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "user/attach/bpf_holders.h"
+#include "user/attach/bpf_targets.h"
 
 /* All our programs are called so, but for those that user/attach/kernel.c tries out. */
 #define PREFIX "hs_"
@@ -18,9 +19,6 @@
 
 /* A type of bpf/tables.h that is in the type information of our maps. */
 #define OUR_STRUCT "hs_profile"
-
-/* Far more maps than one of our programs uses. */
-#define MAX_MAPS 64
 
 struct search {
 	struct bpf_objects *out;
@@ -54,17 +52,17 @@ static int add(struct search *s, enum bpf_kind kind, uint32_t id, const char *na
 static int add_program(struct search *s, uint32_t id, int fd)
 {
 	struct bpf_prog_info info = { 0 };
-	uint32_t maps[MAX_MAPS], *used, len = sizeof(info);
+	uint32_t maps[BPF_MAPS_MAX], *used, len = sizeof(info);
 
 	info.map_ids = (uintptr_t)maps;
-	info.nr_map_ids = MAX_MAPS;
+	info.nr_map_ids = BPF_MAPS_MAX;
 	if (bpf_prog_get_info_by_fd(fd, &info, &len))
 		return -errno;
 	if (info.type != BPF_PROG_TYPE_KPROBE || strncmp(info.name, PREFIX, strlen(PREFIX)) ||
 	    !strcmp(info.name, TRIAL))
 		return 0;
-	if (info.nr_map_ids > MAX_MAPS)
-		info.nr_map_ids = MAX_MAPS;
+	if (info.nr_map_ids > BPF_MAPS_MAX)
+		info.nr_map_ids = BPF_MAPS_MAX;
 	used = reallocarray(s->used, s->n_used + info.nr_map_ids + 1, sizeof(*used));
 	if (!used)
 		return -ENOMEM;
@@ -164,11 +162,13 @@ int bpf_objects__read(struct bpf_objects *out, struct hs_error *err)
 		ret = each(&s, bpf_map_get_next_id, bpf_map_get_fd_by_id, add_map);
 	if (!ret)
 		ret = each(&s, bpf_link_get_next_id, bpf_link_get_fd_by_id, add_link);
-	libbpf_set_print(print);
 	free(s.used);
 	/* Who holds them comes after them: who made one of them later is not of interest. */
 	if (!ret && out->n_things)
 		ret = bpf_holders__find(out);
+	if (!ret)
+		ret = bpf_targets__find(out);
+	libbpf_set_print(print);
 	return ret ? failed(ret, err) : 0;
 }
 

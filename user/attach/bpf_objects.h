@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What of heapsonde there is in the kernel: BPF programs, maps and links, of every
- * heapsonde that runs or has run, and which processes hold them.
+ * heapsonde that runs or has run, which processes hold them, and for which they were made.
  *
  * In:   the kernel's tables of BPF objects; /proc/PID/fdinfo.
  * Out:  struct bpf_objects, for user/attach/residue.h.
@@ -30,8 +30,13 @@ struct bpf_thing {
 	uint32_t prog; /* a link's program */
 	char name[16]; /* a link has that of its program */
 	pid_t holder;  /* a process that has it open; 0: none was found */
+	pid_t target;  /* the process that it was made for, as its maker knew it; 0: not known,
+			  or in_use */
 	bool in_use;   /* by a process that has a target open: a heapsonde at work */
 };
+
+/* Far more maps than one of our programs uses. */
+#define BPF_MAPS_MAX 64
 
 /* A process that has some of them open. */
 struct bpf_holder {

@@ -51,8 +51,7 @@ static int failed(const struct target *t, int code, struct hs_error *err)
 {
 	switch (code) {
 	case -ESRCH:
-		return hs_error__set(err, code, "process %d has ended or runs another program",
-				     (int)t->pid);
+		return target__gone(t, err);
 	case -EACCES:
 	case -EPERM:
 		return hs_error__set(err, -EACCES,

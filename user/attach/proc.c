@@ -25,6 +25,11 @@ int proc__open(pid_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
+int proc__ended(pid_t pid, struct hs_error *err)
+{
+	return hs_error__set(err, -ESRCH, "process %d has ended", (int)pid);
+}
+
 /* Read up to size - 1 bytes of the file and end them with a NUL. */
 static ssize_t read_file(int proc_fd, const char *name, char *buf, size_t size)
 {

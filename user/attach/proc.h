@@ -3,8 +3,8 @@
  * What /proc says about a process.
  *
  * In:   a PID, and from there on its directory in /proc as a descriptor.
- * Out:  for user/attach/target.c and user/daemon/peer.c. Text is fit to be printed:
- *       see proc__read_command.
+ * Out:  for user/attach, user/symbolize, user/profile and user/daemon/peer.c. Text is fit to be
+ * printed: see proc__read_command.
  *
  * A descriptor of /proc/PID stands for that process and never for a later one with
  * the same PID: all that is below it fails with -ESRCH or -ENOENT once the process
@@ -47,6 +47,12 @@ int proc__open(pid_t pid);
 
 /* Read the status of the process whose directory proc_fd is. 0 or a negative errno. */
 int proc__read_status(int proc_fd, struct proc_status *out);
+
+/*
+ * What is said of a process that has ended, wherever that is noticed: sets *err, and returns its
+ * code, -ESRCH.
+ */
+int proc__ended(pid_t pid, struct hs_error *err);
 
 /* Is it a thread of the kernel? False where that cannot be read: it has ended. */
 bool proc__is_kernel_thread(int proc_fd);

@@ -90,7 +90,7 @@ int registry__read(struct target *t, const struct sonde_registry *in_file, struc
 	ret = target__read(t, t->load_bias + t->probes.registry_vaddr, &t->registry,
 			   sizeof(t->registry));
 	if (ret == -ESRCH)
-		return hs_error__set(err, ret, "process %d has ended", (int)t->pid);
+		return target__gone(t, err);
 	if (ret)
 		return hs_error__set(err, -EPROTO,
 				     "process %d: cannot read the description of its probes: %s",
@@ -107,8 +107,8 @@ int registry__check_counted(const struct target *t, const struct probe_site *sit
 		return 0;
 	return hs_error__set(err, -EOPNOTSUPP,
 			     "cannot reach the probes of process %d: its executable has been "
-			     "changed since it was started, and overlayfs keeps the new one apart: "
-			     "restart the program",
+			     "changed since it was started, and overlayfs keeps the new one apart, "
+			     "or it has changed its semaphores itself: restart the program",
 			     (int)t->pid);
 }
 

@@ -81,6 +81,21 @@ static bool was_left(const struct residue *before, const struct bpf_thing *t)
 	return false;
 }
 
+/*
+ * Is it of interest? What was made for other processes than those that were asked about is not. A
+ * heapsonde in a container knows a process by its PID in there.
+ */
+static bool concerns(const struct residue *r, const struct bpf_thing *t)
+{
+	for (size_t i = 0; i < r->n_processes; i++) {
+		const struct target *p = r->processes[i].target;
+
+		if (t->target == p->pid || t->target == p->inner_pid)
+			return true;
+	}
+	return r->all || !t->target;
+}
+
 /* As look_at_process, for the kernel's objects. */
 static int look_at_kernel(struct residue *r, bool first)
 {
@@ -95,7 +110,8 @@ static int look_at_kernel(struct residue *r, bool first)
 	for (size_t i = 0; r->is_left && i < r->objects.n_things; i++) {
 		const struct bpf_thing *t = &r->objects.things[i];
 
-		r->is_left[i] = !ret && !t->in_use && (first || was_left(&before, t));
+		r->is_left[i] =
+			!ret && !t->in_use && concerns(r, t) && (first || was_left(&before, t));
 		r->n_left += r->is_left[i];
 	}
 	bpf_objects__free(&before.objects);
@@ -118,7 +134,7 @@ static int look(struct residue *r, bool first)
 
 /* ---- all looks ------------------------------------------------------------------------ */
 
-int residue__find(struct residue **out, struct target *const *targets, size_t n_targets,
+int residue__find(struct residue **out, struct target *const *targets, size_t n_targets, bool all,
 		  double wait_s, struct hs_error *err)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
@@ -128,6 +144,7 @@ int residue__find(struct residue **out, struct target *const *targets, size_t n_
 
 	if (!r)
 		return hs_error__set(err, -ENOMEM, "out of memory");
+	r->all = all;
 	r->processes = calloc(n_targets + 1, sizeof(*r->processes));
 	ret = r->processes ? 0 : -ENOMEM;
 	for (size_t i = 0; !ret && i < n_targets; i++)

@@ -42,6 +42,7 @@ struct residue_process {
 struct residue {
 	struct residue_process *processes;
 	size_t n_processes;
+	bool all;                   /* whatever process it was made for */
 	struct bpf_objects objects; /* as at the last look */
 	bool *is_left;              /* of objects.things, in their order */
 	size_t n_left;              /* things and probes together */
@@ -51,11 +52,13 @@ struct residue {
 
 /*
  * Look at n_targets processes (borrowed, they must outlive *out) and at the kernel,
- * again and again for wait_s seconds while there is something left. *out is owned by the caller.
+ * again and again for wait_s seconds while there is something left. Of what is in the kernel all is
+ * of interest, or without `all` only what was made for these processes, or for who knows which.
+ * *out is owned by the caller.
  * What could not be looked at is in *out with its reason; a process that has ended is no failure.
  * Errors: -ENOMEM.
  */
-int residue__find(struct residue **out, struct target *const *targets, size_t n_targets,
+int residue__find(struct residue **out, struct target *const *targets, size_t n_targets, bool all,
 		  double wait_s, struct hs_error *err);
 
 /* NULL is fine. */

@@ -39,7 +39,7 @@ static int open_failed(const struct target *t, int code, struct hs_error *err)
 	switch (code) {
 	case -ENOENT:
 	case -ESRCH:
-		return hs_error__set(err, -ESRCH, "process %d has ended", (int)t->pid);
+		return proc__ended(t->pid, err);
 	case -EACCES:
 	case -EPERM:
 		return hs_error__set(err, code,
@@ -95,8 +95,7 @@ static int open_process(struct target *t, struct proc_status *status, struct hs_
 	t->uid = status->uid;
 	t->inner_pid = status->inner_pid;
 	if (status->state == 'Z' || status->state == 'X')
-		return hs_error__set(err, -ESRCH, "process %d has ended (it is a zombie)",
-				     (int)t->pid);
+		return proc__ended(t->pid, err);
 	return 0;
 }
 
@@ -204,10 +203,7 @@ static int fill_in(struct target *t, struct exe_cache *cache, struct hs_error *e
 		return ret;
 	/* What was read belongs together only if nothing happened meanwhile. */
 	if (!target__same_exe(t))
-		return hs_error__set(
-			err, -ESRCH,
-			"process %d ended or ran another program while being looked at",
-			(int)t->pid);
+		return target__gone(t, err);
 	return 0;
 }
 
@@ -321,6 +317,16 @@ bool target__has_execed(const struct target *t)
 		return true;
 	return t->entry && !proc__read_auxv(t->proc_fd, AT_ENTRY, &entry_now) &&
 	       entry_now != t->entry;
+}
+
+int target__gone(const struct target *t, struct hs_error *err)
+{
+	struct proc_status status;
+
+	/* A process on its way out lets go of its memory first; its pidfd tells later. */
+	if (has_ended(t->pidfd) || proc__read_status(t->proc_fd, &status) || !status.has_memory)
+		return proc__ended(t->pid, err);
+	return hs_error__set(err, -ESRCH, "process %d has executed another program", (int)t->pid);
 }
 
 /*

@@ -129,6 +129,12 @@ bool target__same_exe(const struct target *t);
 bool target__has_execed(const struct target *t);
 
 /*
+ * Why t is not there any more, once that was noticed: sets *err, "process N has ended" or "has
+ * executed another program", and returns its code, -ESRCH.
+ */
+int target__gone(const struct target *t, struct hs_error *err);
+
+/*
  * Is mem_fd the memory that the process has now? False after any exec since
  * target__open, even of the same program at the same addresses, and also if it
  * cannot be found out.

@@ -8,6 +8,7 @@
  */
 #include <argp.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -159,13 +160,23 @@ static int run_replay(struct replay *r, const struct options *o, struct hs_error
 static int stream(struct replay *r, const struct options *o, struct output_whole *output,
 		  struct hs_error *err)
 {
-	int ret = o->exporter->open(&r->sink, output->stream, &o->export);
+	/* What some file systems tell at a close only, a sink cannot; but any close of the file
+	 * asks. */
+	int closing_fd = fcntl(fileno(output->stream), F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	int ret = closing_fd < 0 ? -errno : 0;
 
+	if (ret)
+		fclose(output->stream);
+	else
+		ret = o->exporter->open(&r->sink, output->stream, &o->export);
 	/* The sink's now, which has said at its last flush whether all could be written. */
 	output->stream = NULL;
 	if (ret)
-		return hs_error__set(err, ret, "cannot write the output: %s", strerror(-ret));
-	ret = run_replay(r, o, err);
+		hs_error__set(err, ret, "cannot write the output: %s", strerror(-ret));
+	else
+		ret = run_replay(r, o, err);
+	if (closing_fd >= 0 && close(closing_fd) && !ret)
+		ret = hs_error__set(err, -errno, "cannot write the output: %s", strerror(errno));
 	sink__free(r->sink);
 	r->sink = NULL;
 	return ret;

@@ -344,7 +344,7 @@ int cmd_residue(int argc, char **argv)
 	if (!ret && t)
 		ret = add(&targets, t, &err);
 	if (!ret)
-		ret = residue__find(&r, targets.at, targets.n, o.wait_s, &err);
+		ret = residue__find(&r, targets.at, targets.n, !o.pid, o.wait_s, &err);
 	if (ret) {
 		ret = cli__die(&err);
 	} else {

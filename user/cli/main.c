@@ -5,8 +5,10 @@
  * In:   argv.
  * Out:  the exit status of the command (cli.h).
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "user/cli/cli.h"
 
@@ -76,8 +78,23 @@ static int help(const char *command)
 	return run(2, argv);
 }
 
+/*
+ * Who starts us may have closed stdin, stdout or stderr. What we open next would take that number,
+ * and a message would go into a capture. So the number is taken, by what can only be used the other
+ * way round: whoever reads or writes there fails, as he should. A program that we start has it
+ * closed again.
+ */
+static void take_closed_numbers(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC) < 0)
+			return; /* then there is nothing that could be done about it */
+}
+
 int main(int argc, char **argv)
 {
+	take_closed_numbers();
 	cli__init();
 	if (argc < 2) {
 		print_help(stderr);

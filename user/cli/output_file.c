@@ -39,8 +39,11 @@ static int descriptor_of(const char *path)
 /* As it is: opened by its name it would be emptied, and begin at its beginning. */
 static int duplicate(struct output_file *f, const char *path, int fd, struct hs_error *err)
 {
+	int flags = fcntl(fd, F_GETFL), code;
+
 	f->fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	return f->fd < 0 ? open_error(path ? path : "standard output", -errno, err) : 0;
+	code = f->fd < 0 ? -errno : (flags & O_ACCMODE) == O_RDONLY ? -EBADF : 0;
+	return code ? open_error(path ? path : "standard output", code, err) : 0;
 }
 
 /* ---- files ---- */

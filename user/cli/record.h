@@ -45,7 +45,8 @@ struct session {
 	struct symbolizer *symbolizer;
 	struct sink *sink;
 	struct output_file file; /* until the recording has begun; then it is the sink's */
-	char *output;            /* its name, expanded; NULL: stdout */
+	int closing_fd; /* the output once more, closed before the sink closes it; 0: none */
+	char *output;   /* its name, expanded; NULL: stdout */
 	struct profile *profile;
 	int signal_fd;
 	enum end_reason reason;

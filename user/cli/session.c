@@ -6,6 +6,7 @@
  * Out:  a sink full of records; nothing attached.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -55,8 +56,27 @@ static int open_sink(struct session *s, struct hs_error *err)
 	if (ret)
 		return ret;
 	fd = output_file__take(&s->file);
-	ret = sink__new(&s->sink, fd, o->format);
+	s->closing_fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (s->closing_fd < 0)
+		ret = -errno;
+	if (!ret)
+		ret = sink__new(&s->sink, fd, o->format);
+	else
+		close(fd);
 	return ret ? write_error(s, ret, err) : 0;
+}
+
+/*
+ * Some file systems tell only at a close that they could not write (NFS, quotas). A sink cannot
+ * report that, as it is freed then; but each close of the file asks, also that of another
+ * descriptor.
+ */
+static int close_output(struct session *s)
+{
+	int fd = s->closing_fd;
+
+	s->closing_fd = -1;
+	return fd > 0 && close(fd) ? -errno : 0;
 }
 
 static int open_target(struct session *s, struct hs_error *err)
@@ -190,6 +210,8 @@ int session__run(struct session *s, struct hs_error *err)
 		attachment__detach(s->profile->attachment);
 	else
 		ret = profile__finish(s->profile, s->reason);
+	if (!ret)
+		ret = close_output(s);
 	say__detail("detached in %.1f ms", (double)(clock__now_ns() - before_ns) / 1e6);
 	return ret ? write_error(s, ret, err) : 0;
 }
@@ -210,6 +232,7 @@ void session__free(struct session *s)
 	profile__free(s->profile);
 	symbolizer__free(s->symbolizer);
 	sink__free(s->sink);
+	close_output(s);
 	if (s->options) /* else its descriptor is zeroed, too */
 		output_file__drop(&s->file);
 	free(s->output);

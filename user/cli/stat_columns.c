@@ -28,10 +28,14 @@ void stat_columns__print(const struct stat_line *line, int *n_lines)
 	if ((*n_lines)++ % HEADER_EVERY == 0)
 		printf("%8s %-10s %14s %14s %14s %8s %8s\n", "DOMAIN", "STATE", "MINOR-WORDS",
 		       "PROMOTED-WORDS", "MAJOR-WORDS", "MINOR-GC", "MAJOR-GC");
-	/* major_words holds the promoted ones; a column shows the direct ones. */
+	/* major_words holds the promoted ones, unless the process lies; a column shows the direct
+	 * ones. */
+	unsigned long long direct =
+		c->major_words > c->promoted_words ? c->major_words - c->promoted_words : 0;
+
 	printf("%8" PRIu32 " %-10s %14llu %14llu %14llu %8llu %8llu\n", line->domain,
 	       line->is_terminated ? "terminated" : "alive", c->minor_words, c->promoted_words,
-	       c->major_words - c->promoted_words, c->minor_collections, c->major_collections);
+	       direct, c->minor_collections, c->major_collections);
 }
 
 int stat_columns__flush(struct hs_error *err)

@@ -20,6 +20,7 @@ struct untold {
 	int blocks_fd;
 	pid_t tgid;
 	uint32_t profile;
+	uint32_t left; /* blocks that may still be told: as many as the table has entries */
 	collect_fn each;
 	void *ctx;
 };
@@ -49,11 +50,11 @@ static int tell(struct untold *u, const struct hs_block *b, const struct owner *
 	return u->each(u->ctx, &event);
 }
 
-/* Follow one list. is_left: its blocks were handed over to nobody. It ends, because no index can be
- * met more often than there are entries; the bound is for a list that the kernel was changing. */
+/* Follow one list. is_left: its blocks were handed over to nobody. All lists together have no more
+ * blocks than the table has entries; the bound is for lists that have become circles. */
 static int tell_list(struct untold *u, uint32_t index, const struct owner *owner, bool is_left)
 {
-	for (uint32_t steps = 0; index && steps < 1u << 23; steps++) {
+	for (; index && u->left; u->left--) {
 		struct hs_block b;
 		int err = bpf_map_lookup_elem(u->blocks_fd, &index, &b);
 
@@ -80,6 +81,7 @@ int untold__collect(const struct attachment *a, pid_t tgid, collect_fn each, voi
 		.blocks_fd = attachment__blocks_fd(a),
 		.tgid = tgid,
 		.profile = attachment__number(a),
+		.left = attachment__max_blocks(a),
 		.each = each,
 		.ctx = ctx,
 	};

@@ -56,7 +56,7 @@ static int check_status(int proc_fd, pid_t pid, uid_t uid, gid_t gid, struct hs_
 	int ret = proc__read_status(proc_fd, &s);
 
 	if (ret == -ESRCH || ret == -ENOENT || (!ret && (s.state == 'Z' || s.state == 'X')))
-		return hs_error__set(err, -ESRCH, "process %d has ended", (int)pid);
+		return proc__ended(pid, err);
 	if (ret)
 		return unreadable(pid, "whose it is", ret, err);
 	if (s.tgid != pid)

@@ -223,7 +223,13 @@ static int on_exit_of(sd_event_source *source, const siginfo_t *info, void *ctx)
 	struct workers *ws = w->all;
 
 	(void)source;
-	if (info->si_code != CLD_EXITED)
+	if (info->si_code != CLD_EXITED && info->si_status == SIGKILL)
+		log__line(
+			LOG_PRIORITY_ERR,
+			"worker of PID %d was killed by signal 9 (Killed): by somebody, or by the "
+			"kernel for want of memory (memory.max of the control group)",
+			w->target);
+	else if (info->si_code != CLD_EXITED)
 		log__line(LOG_PRIORITY_ERR, "worker of PID %d was killed by signal %d (%s)",
 			  w->target, info->si_status, strsignal(info->si_status));
 	else if (info->si_status)

@@ -50,7 +50,7 @@ static int compress_all(struct gzip *g, int flush)
 			return -EIO;
 		n = sizeof(g->out) - g->z.avail_out;
 		errno = 0;
-		if (fwrite(g->out, 1, n, g->f) != n)
+		if (fwrite(g->out, 1, n, g->f) != n || ferror(g->f))
 			return errno ? -errno : -EIO;
 	} while (!g->z.avail_out);
 	return 0;

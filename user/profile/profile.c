@@ -96,7 +96,7 @@ static int check_domains(const struct target *t, const struct attach_options *a,
 		return 0;
 	n = target__domains(t, &live);
 	if (n == -ESRCH)
-		return hs_error__set(err, n, "process %d has ended", t->pid);
+		return target__gone(t, err);
 	if (n < 0)
 		return hs_error__set(err, n, "cannot read the domains of PID %d: %s", t->pid,
 				     strerror(-n));
@@ -125,10 +125,7 @@ static int attach(struct profile *p, struct symbolizer *symbolizer, bool want_si
 		return ret;
 	/* Attaching goes by the PID, which may have come to mean another program. */
 	if (!target__same_exe(p->target) || !target__same_memory(p->target))
-		return hs_error__set(err, -ESRCH,
-				     "process %d ended or executed another program while being "
-				     "attached to",
-				     p->target->pid);
+		return target__gone(p->target, err);
 	ret = collector__new(&p->collector, p->attachment, pipeline__event, &p->pipeline);
 	if (ret)
 		return hs_error__set(err, ret, "cannot read the ring buffer: %s", strerror(-ret));

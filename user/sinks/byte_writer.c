@@ -84,16 +84,17 @@ int byte_writer__new(struct byte_writer **out, FILE *f, bool is_compressed)
 	return 0;
 }
 
+/* The count alone does not tell: stdio may have thrown away what was in its buffer. */
 static int write_out(struct byte_writer *w, const void *bytes, size_t n)
 {
 	errno = 0;
-	return !n || fwrite(bytes, 1, n, w->file) == n ? 0 : fail(w);
+	return !n || (fwrite(bytes, 1, n, w->file) == n && !ferror(w->file)) ? 0 : fail(w);
 }
 
 static int flush_stream(struct byte_writer *w)
 {
 	errno = 0;
-	return fflush(w->file) ? fail(w) : 0;
+	return fflush(w->file) || ferror(w->file) ? fail(w) : 0;
 }
 
 /* Compress what is staged. how: with e_flush and e_end nothing stays with zstd. */

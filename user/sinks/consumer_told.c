@@ -89,7 +89,11 @@ int consumer_told__event(struct consumer_told *t, const struct hs_event *event,
 
 	if (!err && stack && event->type == HS_REC_ALLOC)
 		err = tell_stack_of(t, event->alloc, stack);
-	return err ? err : t->inner->ops->event(t->inner, event, stack);
+	if (!err)
+		err = t->inner->ops->event(t->inner, event, stack);
+	if (event->type == HS_REC_DOMAIN_TERMINATE)
+		thread_table__end_domain(t->threads, event->h->domain);
+	return err;
 }
 
 /* ---- rates that found no room ---- */

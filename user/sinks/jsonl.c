@@ -32,6 +32,16 @@ static int fail(struct jsonl_sink *s)
 }
 
 /*
+ * Is what was printed on its way? A call may succeed although it could not write: where all that it
+ * was given is in the buffer by then, stdio takes it for written, throws the buffer away, and only
+ * remembers that there was an error.
+ */
+static int check(struct jsonl_sink *s, bool ok)
+{
+	return ok && !ferror(s->file) ? 0 : fail(s);
+}
+
+/*
  * After a failed write a file may end within a line: cut it back to its last whole
  * one, so that what was written stays readable. What is no file is left alone.
  */
@@ -72,9 +82,8 @@ static int write_line(struct jsonl_sink *s, json_t *object)
 {
 	/* stdio knows its own errno; jansson only that something failed. */
 	errno = 0;
-	if (!json_dumpf(object, s->file, JSON_LINE_FLAGS) && putc('\n', s->file) != EOF)
-		return 0;
-	return fail(s);
+	return check(s,
+		     !json_dumpf(object, s->file, JSON_LINE_FLAGS) && putc('\n', s->file) != EOF);
 }
 
 static int write_new(struct jsonl_sink *s, json_t *object)
@@ -137,12 +146,10 @@ static int jsonl_sink__thread(struct sink *base, uint32_t tid, uint32_t domain, 
 	struct jsonl_sink *s = (struct jsonl_sink *)base;
 
 	errno = 0;
-	if (fprintf(s->file,
-		    "{\"type\":\"thread\",\"thread\":%" PRIu32 ",\"domain\":%" PRIu32
-		    ",\"time\":%" PRIu64 "}\n",
-		    tid, domain, time_ns) > 0)
-		return 0;
-	return fail(s);
+	return check(s, fprintf(s->file,
+				"{\"type\":\"thread\",\"thread\":%" PRIu32 ",\"domain\":%" PRIu32
+				",\"time\":%" PRIu64 "}\n",
+				tid, domain, time_ns) > 0);
 }
 
 static int jsonl_sink__event(struct sink *base, const struct hs_event *event,
@@ -167,7 +174,7 @@ static int jsonl_sink__event(struct sink *base, const struct hs_event *event,
 	default:
 		return write_new(s, json__event(event, stack));
 	}
-	return n > 0 ? 0 : fail(s);
+	return check(s, n > 0);
 }
 
 static int jsonl_sink__flush(struct sink *base)
@@ -175,7 +182,7 @@ static int jsonl_sink__flush(struct sink *base)
 	struct jsonl_sink *s = (struct jsonl_sink *)base;
 
 	errno = 0;
-	return fflush(s->file) ? fail(s) : 0;
+	return check(s, !fflush(s->file));
 }
 
 static void jsonl_sink__free(struct sink *base)

@@ -26,6 +26,10 @@ struct known_slot {
 	UT_hash_handle hh;
 };
 
+/* Beyond these the names of a frame are written with each new stack that has it: a target can
+ * make up frames without end. */
+#define KNOWN_MAX (1u << 20)
+
 struct raw_sink {
 	struct sink base;
 	struct byte_writer *writer;
@@ -152,11 +156,12 @@ static int raw_sink__stack(struct sink *base, const struct hs_event *event,
 		if (k && k->locations == stack->frames[i].locations)
 			continue;
 		err = put_frame(s, &stack->frames[i]);
-		if (!err && !k)
+		if (!err && !k && HASH_COUNT(s->known) < KNOWN_MAX)
 			err = known_slot__add(s, stack->frames[i].slot, &k);
 		if (err)
 			return err;
-		k->locations = stack->frames[i].locations;
+		if (k)
+			k->locations = stack->frames[i].locations;
 	}
 	return raw_sink__record(base, event);
 }

@@ -58,6 +58,11 @@ struct symbolizer {
 
 static const struct hs_location unknown;
 
+const struct hs_location *symbolizer__unknown(void)
+{
+	return &unknown;
+}
+
 int symbolizer__new_empty(struct symbolizer **out)
 {
 	struct symbolizer *s = calloc(1, sizeof(*s));
@@ -129,7 +134,7 @@ int symbolizer__new(struct symbolizer **out, const struct target *t, struct hs_e
 	if (code) {
 		symbolizer__free(s);
 		if (code == -ESRCH)
-			return hs_error__set(err, code, "process %d has ended", (int)t->pid);
+			return target__gone(t, err);
 		return hs_error__set(err, code, "cannot read the memory of process %d: %s%s",
 				     (int)t->pid, strerror(-code),
 				     code == -EACCES ? " (run as root)" : "");
@@ -207,7 +212,9 @@ static int read_positions(struct symbolizer *s, const struct frame_info *info,
 		struct hs_location *l = &out[n];
 		int err = read_string(s, p->function_addr, true, &l->function);
 
-		if (!err)
+		/* What is on no line is in no file. */
+		l->file = NULL;
+		if (!err && p->line)
 			err = read_string(s, p->file_addr, false, &l->file);
 		if (err == -ENOMEM)
 			return err;
@@ -348,7 +355,7 @@ int symbolizer__learn(struct symbolizer *s, uint64_t slot, const struct hs_locat
 	if (!n_locs || n_locs > FRAMETABLE_MAX_INLINED)
 		return -EINVAL;
 	if (text_pool__bytes(s->pool) > MAX_POOL_BYTES)
-		return -ENOMEM;
+		return 0; /* as when it was recorded: the rest is unknown */
 	copy = text_pool__alloc(s->pool, n_locs * sizeof(*copy));
 	if (!copy)
 		return -ENOMEM;

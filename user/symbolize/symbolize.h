@@ -64,6 +64,9 @@ int symbolizer__new(struct symbolizer **out, const struct target *t, struct hs_e
 /* NULL is fine. */
 void symbolizer__free(struct symbolizer *s);
 
+/* The one location of a slot of which nothing is known; static. */
+const struct hs_location *symbolizer__unknown(void);
+
 /*
  * Resolve one slot. Sets *locs to an array owned by s, valid until s is freed
  * (results are cached by slot), and returns its length, at least 1: a slot about

@@ -26,6 +26,11 @@ _Static_assert(sizeof(union cell_key) == sizeof(uint64_t), "all of it is the key
 _Static_assert(SONDE_SRC_COUNT <= 4, "two bits hold a source");
 
 #define SITE_LOST UINT64_MAX
+
+/* Some half a KiB each. A target can make them up without end: what comes beyond these is
+ * taken together, as if its stacks were lost. */
+#define CELLS_MAX (1u << 19)
+#define SITES_MAX (1u << 18)
 #define DOMAIN_OTHERS HEAP_DOMAINS_MAX
 
 /* In the order in which an alloc touches it: a line of the cache for the look-up, the next
@@ -173,9 +178,10 @@ static union cell_key key_of(struct cell_table *t, const struct hs_rec_alloc *re
 }
 
 static struct cell_entry *add_cell(struct cell_table *t, const union cell_key *key,
-				   const struct hs_rec_alloc *rec, const struct stack *stack)
+				   const struct hs_rec_alloc *rec, const struct stack *stack,
+				   bool is_lost)
 {
-	struct heap_cell cell = { .stack = stack, .is_stack_lost = !stack && rec->stack_hash };
+	struct heap_cell cell = { .stack = stack, .is_stack_lost = is_lost };
 
 	if (!t->sites_only) {
 		cell.domain = key->domain == DOMAIN_OTHERS ? HEAP_DOMAIN_OTHERS : rec->h.domain;
@@ -185,15 +191,41 @@ static struct cell_entry *add_cell(struct cell_table *t, const union cell_key *k
 	return new_entry(t, key, &cell);
 }
 
+/* Where there are as many cells as there may be: the one for all that comes beyond. */
+static void make_others(const struct cell_table *t, union cell_key *key)
+{
+	if (t->sites_only) {
+		key->site = SITE_LOST;
+		return;
+	}
+	key->stack = 0;
+	key->is_lost = true;
+	key->domain = DOMAIN_OTHERS;
+}
+
+static struct cell_entry *find(const struct cell_table *t, const union cell_key *key)
+{
+	struct cell_entry *e;
+
+	HASH_FIND(hh, t->entries, key, sizeof(*key), e);
+	return e;
+}
+
 struct heap_cell *cell_table__of(struct cell_table *t, const struct hs_rec_alloc *rec,
 				 const struct stack *stack)
 {
 	union cell_key key = key_of(t, rec, stack);
-	struct cell_entry *e;
+	struct cell_entry *e = find(t, &key);
+	bool is_lost = !stack && rec->stack_hash;
 
-	HASH_FIND(hh, t->entries, &key, sizeof(key), e);
+	if (!e && t->n_cells >= (t->sites_only ? SITES_MAX : CELLS_MAX)) {
+		make_others(t, &key);
+		is_lost = true;
+		stack = NULL;
+		e = find(t, &key);
+	}
 	if (!e)
-		e = add_cell(t, &key, rec, stack);
+		e = add_cell(t, &key, rec, stack, is_lost);
 	return e ? &e->cell : NULL;
 }
 

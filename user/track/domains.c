@@ -6,20 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/decode/decode.h"
-#include "user/sinks/json.h"
+#include "user/track/domains_inside.h"
 
 /* Terminated domains that keep an entry of their own. */
 #define TERMINATED_MAX 1024
-
-struct domain_book {
-	struct domain_entry *entries; /* by unique id; DOMAIN_NONE last, if at all */
-	size_t n_entries;
-	size_t room;
-	uint32_t next_change;    /* unique id: where domain_book__each_change goes on */
-	size_t n_folded;         /* terminated domains without an entry */
-	struct hs_domain folded; /* their sums */
-};
 
 int domain_book__new(struct domain_book **out)
 {
@@ -35,11 +25,69 @@ void domain_book__free(struct domain_book *b)
 	free(b);
 }
 
-/* The entry of a domain, made in its place if there is none; NULL: no memory. */
+/* Room for so many entries. 0 or -ENOMEM. */
+static int make_room(struct domain_book *b, size_t n)
+{
+	size_t room = b->room ? b->room : 16;
+	struct domain_entry *grown;
+
+	while (room < n)
+		room *= 2;
+	if (room == b->room)
+		return 0;
+	grown = realloc(b->entries, room * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	b->entries = grown;
+	b->room = room;
+	return 0;
+}
+
+/* How many of the domains in stats have no entry. Both are in order. */
+static size_t count_new(const struct domain_book *b, const struct domain_stat *stats, size_t n)
+{
+	size_t at = 0, n_new = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		while (at < b->n_entries && b->entries[at].unique_id < stats[i].unique_id)
+			at++;
+		if (at == b->n_entries || b->entries[at].unique_id != stats[i].unique_id)
+			n_new++;
+	}
+	return n_new;
+}
+
+/*
+ * Make entries for the domains that have none, in their places: in one pass, from the end, for
+ * there may be thousands each time. 0 or -ENOMEM.
+ */
+static int enter_new(struct domain_book *b, const struct domain_stat *stats, size_t n)
+{
+	size_t n_new = count_new(b, stats, n), from = b->n_entries;
+	size_t to = b->n_entries + n_new;
+
+	if (make_room(b, to))
+		return -ENOMEM;
+	b->n_entries = to;
+	while (n_new) {
+		uint32_t id = stats[n - 1].unique_id;
+
+		if (from && b->entries[from - 1].unique_id >= id) {
+			n -= b->entries[from - 1].unique_id == id;
+			b->entries[--to] = b->entries[--from];
+			continue;
+		}
+		b->entries[--to] = (struct domain_entry){ .unique_id = id };
+		n--;
+		n_new--;
+	}
+	return 0;
+}
+
+/* The entry of a domain that has one. */
 static struct domain_entry *entry_of(struct domain_book *b, uint32_t unique_id)
 {
 	size_t low = 0, high = b->n_entries;
-	struct domain_entry *grown;
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
@@ -49,22 +97,6 @@ static struct domain_entry *entry_of(struct domain_book *b, uint32_t unique_id)
 		else
 			high = middle;
 	}
-	if (low < b->n_entries && b->entries[low].unique_id == unique_id)
-		return &b->entries[low];
-	if (b->n_entries == b->room) {
-		size_t room = b->room ? 2 * b->room : 16;
-
-		grown = realloc(b->entries, room * sizeof(*grown));
-		if (!grown)
-			return NULL;
-		b->entries = grown;
-		b->room = room;
-	}
-	memmove(&b->entries[low + 1], &b->entries[low],
-		(b->n_entries - low) * sizeof(b->entries[0]));
-	memset(&b->entries[low], 0, sizeof(b->entries[0]));
-	b->entries[low].unique_id = unique_id;
-	b->n_entries++;
 	return &b->entries[low];
 }
 
@@ -79,9 +111,9 @@ static int update_none(struct domain_book *b, const struct attachment *a)
 		any |= lost[i];
 	if (!any)
 		return 0;
-	e = entry_of(b, DOMAIN_NONE);
-	if (!e)
+	if (enter_new(b, &(struct domain_stat){ .unique_id = DOMAIN_NONE }, 1))
 		return -ENOMEM;
+	e = entry_of(b, DOMAIN_NONE);
 	memcpy(e->now.lost, lost, sizeof(lost));
 	return 0;
 }
@@ -105,8 +137,11 @@ static void fold(struct domain_book *b, const struct hs_domain *d)
 {
 	b->n_folded++;
 	counts__add(&b->folded.now, &d->now);
-	counts__add(&b->folded.base, &d->base);
-	counts__add(&b->folded.end, d->flags & HS_DOMAIN_ENDED ? &d->end : &d->now);
+	/* What lies between base and end was sampled. */
+	if (is_sampled(d)) {
+		counts__add(&b->folded.base, &d->base);
+		counts__add(&b->folded.end, d->flags & HS_DOMAIN_ENDED ? &d->end : &d->now);
+	}
 	b->folded.samples_hit += d->samples_hit;
 	b->folded.samples_left_out += d->samples_left_out;
 	b->folded.samples_kept += d->samples_kept;
@@ -148,12 +183,14 @@ int domain_book__update(struct domain_book *b, const struct attachment *a, pid_t
 	for (size_t i = 0; i < b->n_entries; i++)
 		b->entries[i].before = b->entries[i].now;
 	fold_oldest(b);
+	err = enter_new(b, stats, (size_t)n);
 	for (int i = 0; i < n && !err; i++) {
 		struct domain_entry *e = entry_of(b, stats[i].unique_id);
 
-		if (!e) {
-			err = -ENOMEM;
-			break;
+		/* Ids are used once, says the runtime. Who comes back is another. */
+		if (e->now.flags & HS_DOMAIN_TERMINATED) {
+			fold(b, &e->now);
+			*e = (struct domain_entry){ .unique_id = e->unique_id };
 		}
 		e->now = stats[i].d;
 		if (e->now.flags & HS_DOMAIN_BASED)
@@ -253,91 +290,6 @@ bool domain_book__all_gone(const struct domain_book *b)
 	return any;
 }
 
-/* Add what was counted to o, which this takes over. NULL if memory is short. */
-static json_t *with_counts(json_t *o, const struct hs_domain *d, const struct hs_counts *end)
-{
-	json_t *rest;
-
-	if (!o || json__add_counts(o, "", &d->now) || json__add_counts(o, "base_", &d->base) ||
-	    json__add_counts(o, "end_", end))
-		goto fail;
-	rest = json_pack(
-		"{s:I, s:I, s:I, s:I, s:I, s:I}", "samples_hit", (json_int_t)d->samples_hit,
-		"samples_left_out", (json_int_t)d->samples_left_out, "samples_kept",
-		(json_int_t)d->samples_kept, "samples_lost", (json_int_t)d->lost[HS_LOSS_RING_FULL],
-		"records", (json_int_t)d->records_kept, "tracked", (json_int_t)d->tracked);
-	if (!rest || json_object_update(o, rest)) {
-		json_decref(rest);
-		goto fail;
-	}
-	json_decref(rest);
-	return o;
-fail:
-	json_decref(o);
-	return NULL;
-}
-
-static bool is_sampled(const struct hs_domain *d)
-{
-	return d->flags & HS_DOMAIN_COVERED && d->flags & HS_DOMAIN_BASED;
-}
-
-/*
- * Sampled blocks that a domain may have had ready and not handed over: all but one of
- * a batch (runtime/abi.h), if it was still running, as far as its records say.
- */
-static uint32_t waiting_max(const struct hs_domain *d)
-{
-	if (!is_sampled(d) || d->flags & (HS_DOMAIN_TERMINATED | HS_DOMAIN_EXITED))
-		return 0;
-	return SONDE_BATCH_MAX - 1;
-}
-
-uint64_t domain_book__waiting_max(const struct domain_book *b)
-{
-	uint64_t blocks = 0;
-
-	for (size_t i = 0; i < b->n_entries; i++)
-		blocks += waiting_max(&b->entries[i].now);
-	return blocks;
-}
-
-static json_t *entry_to_json(const struct domain_entry *e)
-{
-	const struct hs_domain *d = &e->now;
-	bool has_rate = is_sampled(d) && e->rate > 0;
-
-	return with_counts(
-		json_pack("{s:I, s:s, s:b, s:o, s:I}", "domain", (json_int_t)e->unique_id, "state",
-			  d->flags & HS_DOMAIN_TERMINATED ? "terminated" : "alive", "sampled",
-			  is_sampled(d), "rate", has_rate ? json_real(e->rate) : json_null(),
-			  "waiting_max", (json_int_t)waiting_max(d)),
-		d, d->flags & HS_DOMAIN_ENDED ? &d->end : &d->now);
-}
-
-json_t *domain_book__folded_to_json(const struct domain_book *b)
-{
-	if (!b->n_folded)
-		return json_null();
-	return with_counts(json_pack("{s:I}", "count", (json_int_t)b->n_folded), &b->folded,
-			   &b->folded.end);
-}
-
-json_t *domain_book__to_json(const struct domain_book *b)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; array && i < b->n_entries; i++) {
-		if (b->entries[i].unique_id == DOMAIN_NONE)
-			continue;
-		if (json_array_append_new(array, entry_to_json(&b->entries[i]))) {
-			json_decref(array);
-			return NULL;
-		}
-	}
-	return array;
-}
-
 uint64_t domain_book__samples(const struct domain_book *b)
 {
 	uint64_t n = b->folded.samples_kept;
@@ -354,21 +306,4 @@ uint64_t domain_book__lost(const struct domain_book *b, enum hs_loss cause)
 	for (size_t i = 0; i < b->n_entries; i++)
 		n += b->entries[i].now.lost[cause];
 	return n;
-}
-
-json_t *domain_book__losses_to_json(const struct domain_book *b, bool want_real)
-{
-	json_t *object = json_object();
-
-	for (int cause = 0; object && cause < HS_LOSS_CAUSES; cause++) {
-		uint64_t n = domain_book__lost(b, cause);
-
-		if (n && decode__loss_is_real(cause) == want_real &&
-		    json_object_set_new(object, decode__loss_name(cause),
-					json_integer((json_int_t)n))) {
-			json_decref(object);
-			return NULL;
-		}
-	}
-	return object;
 }

@@ -9,6 +9,10 @@
 #include "user/track/hash.h"
 #include "user/track/losses.h"
 
+/* Domains whose rates are remembered. The kernel knows half as many at a time, but the record
+ * that one has ended may have found no room. */
+#define RATES_MAX 16384
+
 /* What the last rate record of a domain told. */
 struct domain_rate {
 	uint32_t domain; /* key */
@@ -67,11 +71,23 @@ double pipeline__rate_of(const struct pipeline *p, uint32_t domain)
 	return r ? r->rate : p->rate;
 }
 
+static void forget_rate(struct pipeline *p, uint32_t domain)
+{
+	struct domain_rate *r = rate_of(p, domain);
+
+	if (!r)
+		return;
+	HASH_DEL(p->rates, r);
+	free(r);
+}
+
 static int learn_rate(struct pipeline *p, const struct hs_rec_rate *rec)
 {
 	struct domain_rate *r = rate_of(p, rec->h.domain);
 
 	if (!r) {
+		if (HASH_COUNT(p->rates) >= RATES_MAX)
+			forget_rate(p, p->rates->domain); /* the oldest */
 		r = calloc(1, sizeof(*r));
 		if (!r)
 			return -ENOMEM;
@@ -88,16 +104,6 @@ static int learn_rate(struct pipeline *p, const struct hs_rec_rate *rec)
 	return 0;
 }
 
-static void forget_rate(struct pipeline *p, uint32_t domain)
-{
-	struct domain_rate *r = rate_of(p, domain);
-
-	if (!r)
-		return;
-	HASH_DEL(p->rates, r);
-	free(r);
-}
-
 /* ---- events ---- */
 
 static int on_stack(struct pipeline *p, const struct hs_event *event)
@@ -106,7 +112,7 @@ static int on_stack(struct pipeline *p, const struct hs_event *event)
 	bool is_new;
 	int err = stack_table__learn(p->stacks, event->stack, &stack, &is_new);
 
-	if (err)
+	if (err || !stack)
 		return err;
 	if (is_new)
 		return p->sink->ops->stack(p->sink, event, stack);
@@ -175,7 +181,11 @@ int pipeline__event(void *ctx, const struct hs_event *event)
 	}
 	if (!err)
 		err = tell_heaps(p, event, stack);
-	return err ? err : p->sink->ops->event(p->sink, event, stack);
+	if (!err)
+		err = p->sink->ops->event(p->sink, event, stack);
+	if (event->type == HS_REC_DOMAIN_TERMINATE)
+		thread_table__end_domain(p->threads, event->h->domain);
+	return err;
 }
 
 static void tell_losses(const struct pipeline *p, const char *type, const json_t *object)

@@ -42,12 +42,13 @@ void stack_table__free(struct stack_table *t);
 
 /*
  * Take in a stack record. *stack: its entry, owned by t; *is_new: these frames
- * were not known before. Errors: -ENOMEM.
+ * were not known before. A target can make up stacks without end: beyond 256 MiB, or 2^19 stacks,
+ * *stack is NULL, and the stack stays unknown. Errors: -ENOMEM.
  */
 int stack_table__learn(struct stack_table *t, const struct hs_rec_stack *rec,
 		       const struct stack **stack, bool *is_new);
 
-/* The stack that the kernel calls hash, or NULL if its record was lost. */
+/* The stack that the kernel calls hash, or NULL if its record was lost or found no room. */
 const struct stack *stack_table__find(const struct stack_table *t, uint64_t hash);
 
 #endif /* HEAPSONDE_STACKS_TABLE_H */

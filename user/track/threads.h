@@ -8,7 +8,8 @@
  *       domains one after the other.
  *
  * The table holds at most THREADS_MAX threads; then it is emptied, and what was
- * known is news again.
+ * known is news again. Those of domains that have ended are forgotten before that, so it
+ * grows with the threads of a program that live, and not with all that ever did.
  */
 #ifndef HEAPSONDE_THREADS_H
 #define HEAPSONDE_THREADS_H
@@ -30,5 +31,11 @@ void thread_table__free(struct thread_table *t);
  * no thread. Errors: -ENOMEM.
  */
 int thread_table__see(struct thread_table *t, uint32_t tid, uint32_t domain);
+
+/*
+ * Domain has terminated: no event of it will come. Its threads are forgotten, if not at
+ * once. NULL is fine.
+ */
+void thread_table__end_domain(struct thread_table *t, uint32_t domain);
 
 #endif /* HEAPSONDE_THREADS_H */
