@@ -4,7 +4,7 @@
 # What the end-to-end tests share: targets and heapsondes in the background, waiting
 # for conditions, the checkers of tests/lib.
 #
-# in:   HEAPSONDE, TESTS_BUILD (scripts/run-e2e)
+# in:   HEAPSONDE, TESTS_BUILD, in a build with sanitizers HEAPSONDE_REPORTS (scripts/run-e2e)
 # out:  functions. Each works in the test's own folder, which is the current one.
 #
 # No test depends on how long something takes: what is waited for has a deadline
@@ -28,6 +28,10 @@ setup() {
   mounts=()
   cgroups=()
   anywhere= # a folder that others than root can read, if the test makes one
+  # One for each test: what a sanitizer reports fails the test in which it was reported.
+  if [[ -n ${HEAPSONDE_REPORTS-} ]]; then
+    HEAPSONDE_REPORTS=$(mktemp -d "$HEAPSONDE_REPORTS/XXXXXX") && chmod 1777 "$HEAPSONDE_REPORTS" || return
+  fi
 }
 
 # Nothing that a test started may outlive it, however it ended.
@@ -46,6 +50,22 @@ teardown() {
     umount -l "$dir" || true
   done
   [[ -z $anywhere ]] || rm -rf "$anywhere"
+  if [[ -n ${HEAPSONDE_REPORTS-} ]]; then
+    no_reports "$HEAPSONDE_REPORTS" && rm -rf "$HEAPSONDE_REPORTS"
+  fi
+}
+
+# no_reports FOLDER: no sanitizer has reported anything there; if one has, that is shown. (LSan also says
+# there that a thread took long to stop.)
+no_reports() {
+  local file found=0
+  for file in "$1"/*; do
+    grep -qs 'ERROR: \|runtime error: ' "$file" || continue
+    found=1
+    echo "--- a sanitizer about process ${file##*/}:"
+    head -n 60 "$file"
+  done
+  ((found == 0))
 }
 
 # is_child_of PARENT PID
