@@ -84,7 +84,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all setup demo test test-vm test-ocaml soak bench fuzz check-fast unit e2e lint format clean install \
+.PHONY: all setup demo test test-vm test-ocaml test-sanitized soak bench fuzz check-fast unit e2e lint format clean install \
 	uninstall dist deb
 
 COMPLETIONS := $(addprefix $(B)/completion/,heapsonde.bash _heapsonde heapsonde.fish)
@@ -234,6 +234,13 @@ test-ocaml:
 	@scripts/setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@scripts/test-ocaml $(OCAML)
+
+# The same tests over a build that checks itself; HEAPSONDE_TEST_TAGS=untrusted for those of CI.
+test-sanitized:
+	@scripts/setup
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@$(MAKE) --no-print-directory SANITIZE=1 -j$$(nproc) all
+	@scripts/test-sanitized
 
 soak:
 	@scripts/setup

@@ -4,6 +4,8 @@
 # The build with sanitizers is heard: whatever they report, of whichever process, fails the test in which
 # it was reported. (`SANITIZE=1 scripts/run-e2e`; a release build has no tests of this kind.)
 
+# bats file_tags=untrusted
+
 load ../e2e/helpers
 
 # with_errs COMMAND…: run a test of one COMMAND, as a test file of its own, with run-e2e; its output in out.

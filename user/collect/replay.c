@@ -165,7 +165,8 @@ static int feed(struct replay *r, int fd, struct capture *c, char *buffer, struc
 	int ret;
 
 	while (!total || done < total) {
-		n = read(fd, buffer, total && total - done < READ_BYTES ? total - done : READ_BYTES);
+		n = read(fd, buffer,
+			 total && total - done < READ_BYTES ? total - done : READ_BYTES);
 		if (!n)
 			break;
 		if (n < 0 && errno == EINTR)
