@@ -39,7 +39,7 @@ teardown() {
   local pid dir
   for pid in "${children[@]}"; do
     # One that has been waited for is gone, and its number may be somebody else's by now.
-    is_child_of "$BASHPID" "$pid" || continue
+    is_of_this_test "$pid" || continue
     kill -KILL "$pid" 2>/dev/null || true
     wait "$pid" 2>/dev/null || true
   done
@@ -68,13 +68,15 @@ no_reports() {
   ((found == 0))
 }
 
-# is_child_of PARENT PID
-is_child_of() {
+# is_of_this_test PID: a child of the test, or what has the test's environment and another parent by
+# now (a server that has gone into the background).
+is_of_this_test() {
   local name value
   while read -r name value; do
     [[ $name != PPid: ]] || break
-  done 2>/dev/null <"/proc/$2/status" || return
-  [[ $value == "$1" ]]
+  done 2>/dev/null <"/proc/$1/status" || return
+  [[ $value == "$BASHPID" ]] ||
+    grep -Fqxz "BATS_TEST_TMPDIR=$BATS_TEST_TMPDIR" "/proc/$1/environ" 2>/dev/null
 }
 
 # remove_cgroup FOLDER: with all that runs in it; 1 if that takes longer.
