@@ -21,7 +21,24 @@
 # no change here.
 
 VERSION := 0.1.0
+
+# Two builds stand side by side: the one for users, and one that checks itself as it runs.
+SANITIZE ?=
+ifneq ($(SANITIZE),)
+B := build/sanitized
+CFLAGS ?= -O1 -g
+SANITIZERS := -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all \
+	-fno-omit-frame-pointer
+# One copy of what the sanitizers share, so that all report to the same place, and none before
+# which something else could be loaded.
+SANITIZERS_LIB := -static-libasan -static-libubsan
+SANITIZED_OBJ := $(B)/obj/tests/lib/sanitized.o
+else
 B := build
+SANITIZERS :=
+SANITIZERS_LIB :=
+SANITIZED_OBJ :=
+endif
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -32,8 +49,11 @@ BPFTOOL ?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
 CFLAGS ?= -O2 -g
 # For who builds packages, with compilers that we have not seen: WERROR=
 WERROR ?= -Werror
-ALL_CFLAGS := -std=gnu17 -Wall -Wextra $(WERROR) -D_GNU_SOURCE -I. -I$(B)/gen \
-	-DHEAPSONDE_VERSION='"$(VERSION)"' $(CPPFLAGS) $(CFLAGS)
+ALL_CFLAGS := -std=gnu17 -Wall -Wextra $(WERROR) -D_GNU_SOURCE -I. -isystem $(B)/gen \
+	-DHEAPSONDE_VERSION='"$(VERSION)"' $(CPPFLAGS) $(CFLAGS) $(SANITIZERS)
+# For user/, which handles numbers of others; docs/DESIGN.md, 4.11.
+STRICT := -Wconversion -Wsign-conversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 \
+	-Wvla -Wundef -Wpointer-arith -Wwrite-strings
 LDLIBS := -lbpf -lelf -ljansson -lsystemd -lseccomp -lcap -lmicrohttpd \
 	-lzstd -lJudy -lprotobuf-c -lncursesw -lz -lm -lpthread
 
@@ -64,7 +84,7 @@ endif
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: all setup demo test test-vm test-ocaml soak bench fuzz check-fast unit e2e lint format clean install \
+.PHONY: all setup demo test test-vm test-ocaml test-sanitized soak bench fuzz check-fast unit e2e lint format clean install \
 	uninstall dist deb
 
 COMPLETIONS := $(addprefix $(B)/completion/,heapsonde.bash _heapsonde heapsonde.fish)
@@ -89,7 +109,7 @@ $(SKEL): $(B)/gen/heapsonde.bpf.o
 $(B)/obj/%.o: %.c $(SKEL)
 	@mkdir -p $(@D)
 	$(say) CC $<
-	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(STRICT) -MMD -MP -c $< -o $@
 
 # Generated, so not with our warnings.
 $(PROFILE_GEN).c $(PROFILE_GEN).h &: $(PROFILE_PROTO)
@@ -120,14 +140,23 @@ endif
 
 $(B)/obj/user/export/html.o: $(PAGE)
 
-$(B)/heapsonde: $(USER_OBJS) $(GEN_OBJS)
+$(B)/heapsonde: $(USER_OBJS) $(GEN_OBJS) $(SANITIZED_OBJ)
 	$(say) LINK $@
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(SANITIZERS) $(LDFLAGS) $^ $(SANITIZERS_LIB) $(LDLIBS) -o $@
 
 $(B)/libheapsonde.a: $(LIB_OBJS)
 	$(say) AR $@
 	@rm -f $@
 	$(Q)ar rcs $@ $^
+
+# What is there to show that sanitizers are heard; of the build with them only.
+$(B)/errs: tests/lib/errs.c $(B)/libheapsonde.a $(SANITIZED_OBJ)
+	$(say) CC $<
+	$(Q)$(CC) $(ALL_CFLAGS) $^ $(SANITIZERS_LIB) $(LDFLAGS) $(LDLIBS) -o $@
+
+ifneq ($(SANITIZE),)
+all: $(B)/errs
+endif
 
 # ---- runtime/ ---------------------------------------------------------------
 # heapsonde-variant compiles runtime/ against the headers of the OCaml it is
@@ -167,10 +196,10 @@ deb: dist
 
 # ---- tests ------------------------------------------------------------------
 
-$(B)/unit/%: tests/unit/%.c $(B)/libheapsonde.a
+$(B)/unit/%: tests/unit/%.c $(B)/libheapsonde.a $(SANITIZED_OBJ)
 	@mkdir -p $(@D)
 	$(say) TEST $<
-	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP $< $(B)/libheapsonde.a $(LDFLAGS) $(LDLIBS) -lcmocka -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP $< $(B)/libheapsonde.a $(SANITIZED_OBJ) $(SANITIZERS_LIB) $(LDFLAGS) $(LDLIBS) -lcmocka -o $@
 
 unit: $(UNIT_BINS)
 	@scripts/run-unit $(UNIT_BINS)
@@ -181,7 +210,7 @@ lint:
 check-fast: all unit lint
 
 e2e: all
-	@scripts/run-e2e
+	@SANITIZE=$(SANITIZE) scripts/run-e2e
 
 setup:
 	@scripts/setup
@@ -205,6 +234,13 @@ test-ocaml:
 	@scripts/setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@scripts/test-ocaml $(OCAML)
+
+# The same tests over a build that checks itself; HEAPSONDE_TEST_TAGS=untrusted for those of CI.
+test-sanitized:
+	@scripts/setup
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@$(MAKE) --no-print-directory SANITIZE=1 -j$$(nproc) all
+	@scripts/test-sanitized
 
 soak:
 	@scripts/setup

@@ -90,7 +90,7 @@ has_blocks() {
 @test "a program at work is trapped once for many samples" {
   local traps n
   start_target lists lists 200000 --wait
-  start_record run -r 1 -p "$lists_pid"
+  start_record run -r 1 --ring-size 64M -p "$lists_pid"
   start_target stats bpf_stats "$run_pid"
   tell lists go
   said lists ^done

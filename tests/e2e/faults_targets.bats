@@ -7,6 +7,8 @@
 # Helpers set variables by name; bats runs each test in a subshell.
 # shellcheck disable=SC2030,SC2031,SC2154
 
+# bats file_tags=untrusted
+
 load helpers
 load daemon_helpers
 load faults_helpers

@@ -4,7 +4,7 @@
 # What the end-to-end tests share: targets and heapsondes in the background, waiting
 # for conditions, the checkers of tests/lib.
 #
-# in:   HEAPSONDE, TESTS_BUILD (scripts/run-e2e)
+# in:   HEAPSONDE, TESTS_BUILD, in a build with sanitizers HEAPSONDE_REPORTS (scripts/run-e2e)
 # out:  functions. Each works in the test's own folder, which is the current one.
 #
 # No test depends on how long something takes: what is waited for has a deadline
@@ -28,6 +28,10 @@ setup() {
   mounts=()
   cgroups=()
   anywhere= # a folder that others than root can read, if the test makes one
+  # One for each test: what a sanitizer reports fails the test in which it was reported.
+  if [[ -n ${HEAPSONDE_REPORTS-} ]]; then
+    HEAPSONDE_REPORTS=$(mktemp -d "$HEAPSONDE_REPORTS/XXXXXX") && chmod 1777 "$HEAPSONDE_REPORTS" || return
+  fi
 }
 
 # Nothing that a test started may outlive it, however it ended.
@@ -35,7 +39,7 @@ teardown() {
   local pid dir
   for pid in "${children[@]}"; do
     # One that has been waited for is gone, and its number may be somebody else's by now.
-    is_child_of "$BASHPID" "$pid" || continue
+    is_of_this_test "$pid" || continue
     kill -KILL "$pid" 2>/dev/null || true
     wait "$pid" 2>/dev/null || true
   done
@@ -46,15 +50,33 @@ teardown() {
     umount -l "$dir" || true
   done
   [[ -z $anywhere ]] || rm -rf "$anywhere"
+  if [[ -n ${HEAPSONDE_REPORTS-} ]]; then
+    no_reports "$HEAPSONDE_REPORTS" && rm -rf "$HEAPSONDE_REPORTS"
+  fi
 }
 
-# is_child_of PARENT PID
-is_child_of() {
+# no_reports FOLDER: no sanitizer has reported anything there; if one has, that is shown. (LSan also says
+# there that a thread took long to stop.)
+no_reports() {
+  local file found=0
+  for file in "$1"/*; do
+    grep -qs 'ERROR: \|runtime error: ' "$file" || continue
+    found=1
+    echo "--- a sanitizer about process ${file##*/}:"
+    head -n 60 "$file"
+  done
+  ((found == 0))
+}
+
+# is_of_this_test PID: a child of the test, or what has the test's environment and another parent by
+# now (a server that has gone into the background).
+is_of_this_test() {
   local name value
   while read -r name value; do
     [[ $name != PPid: ]] || break
-  done 2>/dev/null <"/proc/$2/status" || return
-  [[ $value == "$1" ]]
+  done 2>/dev/null <"/proc/$1/status" || return
+  [[ $value == "$BASHPID" ]] ||
+    grep -Fqxz "BATS_TEST_TMPDIR=$BATS_TEST_TMPDIR" "/proc/$1/environ" 2>/dev/null
 }
 
 # remove_cgroup FOLDER: with all that runs in it; 1 if that takes longer.

@@ -91,7 +91,6 @@ has_turned() {
   [[ ${HEAPSONDE_TEST_MACHINE-} != own || $(<"$CPU1") == 1 ]]
 }
 
-# bats test_tags=kernel
 @test "next to no processor for heapsonde: what it loses is counted, to the word" {
   make_cgroup slow cpu
   start_target target lists 100000 --wait

@@ -37,7 +37,6 @@ memlock() {
   "$LIB/stats" -v counters=2 all.tsv all.out
 }
 
-# bats test_tags=kernel
 @test "the limit of locked memory is left as it is, also by the daemon" {
   ulimit -S -l 64
   start_target target busy
@@ -73,7 +72,6 @@ memlock() {
   target_is_well target
 }
 
-# bats test_tags=kernel
 @test "the daemon in a small control group: what has no room is refused, all else goes on" {
   make_cgroup small memory
   start_daemon

@@ -87,7 +87,7 @@ END
         # Both ends, so that the export neither ends nor waits for a writer.
         exec 9<>slow
         # With the signals that a shell's background jobs do not get.
-        setsid env --default-signal=INT "$HEAPSONDE" export slow --to "$format" -o x --force 9>&- &
+        setsid env --default-signal=INT,HUP "$HEAPSONDE" export slow --to "$format" -o x --force 9>&- &
         pid=$!
         wait_until "what is unfinished" compgen -G 'x.*.new'
         kill -"$signal" "$pid"

@@ -13,6 +13,7 @@
 
 void __libc_free(void *p);
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the C library has no names to take */
 void free(void *p)
 {
 	static unsigned int n;

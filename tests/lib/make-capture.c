@@ -210,10 +210,13 @@ static void put_stack(uint32_t stack, uint32_t domain)
 static void grow_old(struct domain *d, const struct block *b)
 {
 	if (d->n_old == d->room) {
+		struct block *more;
+
 		d->room = d->room ? 2 * d->room : 1024;
-		d->old = realloc(d->old, d->room * sizeof(*d->old));
-		if (!d->old)
+		more = realloc(d->old, d->room * sizeof(*d->old));
+		if (!more)
 			die("memory");
+		d->old = more;
 	}
 	d->old[d->n_old] = *b;
 	d->old[d->n_old++].is_major = true;

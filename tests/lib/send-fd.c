@@ -30,8 +30,13 @@ static char *read_all(size_t *n)
 	*n = 0;
 	while (bytes && (got = read(STDIN_FILENO, bytes + *n, room - *n)) > 0) {
 		*n += (size_t)got;
-		if (*n == room)
-			bytes = realloc(bytes, room *= 2);
+		if (*n == room) {
+			char *more = realloc(bytes, room *= 2);
+
+			if (!more)
+				free(bytes);
+			bytes = more;
+		}
 	}
 	return bytes;
 }

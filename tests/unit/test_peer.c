@@ -6,6 +6,7 @@
  */
 #include "tests/unit/probe_program.h"
 
+#include <dirent.h>
 #include <sys/syscall.h>
 
 #include "user/attach/proc.h"
@@ -123,8 +124,10 @@ static void refuses_threads(void **state)
 {
 	struct running r;
 	struct target *t, of_thread;
+	struct dirent *task;
 	char path[64];
 	pid_t tid = 0;
+	DIR *tasks;
 
 	(void)state;
 	program__compile("threads", BASE ALL_PROBES REGISTRY_NOTE,
@@ -136,11 +139,16 @@ static void refuses_threads(void **state)
 			 "-pthread");
 	r = START("threads", USER);
 	t = open_ok(r.pid);
-	for (tid = r.pid + 1; tid < r.pid + 50; tid++) {
-		snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)r.pid, (int)tid);
-		if (!access(path, F_OK))
-			break;
-	}
+	/* Others start processes as well: it may be far from the first. */
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)r.pid);
+	tasks = opendir(path);
+	assert_non_null(tasks);
+	while ((task = readdir(tasks)))
+		if (atoi(task->d_name) > 0 && atoi(task->d_name) != r.pid)
+			tid = atoi(task->d_name);
+	closedir(tasks);
+	assert_int_not_equal(tid, 0);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)r.pid, (int)tid);
 	of_thread = *t; /* which target__open would refuse */
 	of_thread.pid = tid;
 	of_thread.proc_fd = proc__open(tid);

@@ -4,8 +4,7 @@
  * that it told last, and weighs its blocks; what a sink answers is passed on.
  */
 #include "tests/unit/records_make.h"
-
-#include <malloc.h>
+#include "tests/unit/heap_bytes.h"
 
 #include "user/track/pipeline.h"
 
@@ -263,9 +262,9 @@ static void forgets_the_dead(void **state)
 			tell_domain(1, domain - 3, HS_REC_DOMAIN_TERMINATE);
 		spy.told[0] = '\0';
 		if (domain == 10000)
-			early = mallinfo2().uordblks;
+			early = heap_bytes();
 	}
-	assert_true(mallinfo2().uordblks < early + (1 << 20));
+	assert_true(heap_bytes() < early + (1 << 20));
 	assert_true(pipeline__rate_of(&pipeline, 99996) == RATE);
 	assert_true(pipeline__rate_of(&pipeline, 99997) == 0x1p-22);
 }

@@ -4,8 +4,7 @@
  * the kernel calls it and however often it sends it; names from the symbolizer.
  */
 #include "tests/unit/records_make.h"
-
-#include <malloc.h>
+#include "tests/unit/heap_bytes.h"
 
 #include "user/track/stacks.h"
 
@@ -159,13 +158,6 @@ static void holds_many(void **state)
 #define TAKEN_MAX_BYTES (ROOM_BYTES + ROOM_BYTES / 4 + ((size_t)256 << 20))
 #define KEYS_MAX (1u << 19)
 
-static size_t taken_bytes(void)
-{
-	struct mallinfo2 m = mallinfo2();
-
-	return m.uordblks + m.hblkhd;
-}
-
 /*
  * Stacks that a target makes up: memory is bounded, what is known stays, and what is beyond is
  * unknown, also if it goes by a hash that meant another stack.
@@ -173,7 +165,7 @@ static size_t taken_bytes(void)
 static void has_no_room(void **state)
 {
 	const struct stack *first = learn(1, some, 3, true), *stack = first;
-	size_t before = taken_bytes();
+	size_t before = heap_bytes();
 	uint64_t frames[1024] = { 0 };
 	union record r;
 	bool is_new;
@@ -186,7 +178,7 @@ static void has_no_room(void **state)
 		assert_int_equal(stack_table__learn(table, &r.stack, &stack, &is_new), 0);
 	}
 	assert_null(stack);
-	assert_in_range(taken_bytes() - before, ROOM_BYTES / 4 * 3, TAKEN_MAX_BYTES);
+	assert_in_range(heap_bytes() - before, ROOM_BYTES / 4 * 3, TAKEN_MAX_BYTES);
 	assert_null(stack_table__find(table, i - 1));
 	assert_false(is_new);
 	/* A hash that is known may come to mean another stack. */
@@ -204,7 +196,7 @@ static void has_no_room(void **state)
 static void has_no_room_for_names(void **state)
 {
 	const struct stack *stack = learn(1, some, 3, true);
-	size_t before = taken_bytes();
+	size_t before = heap_bytes();
 	union record r;
 	bool is_new;
 
@@ -214,7 +206,7 @@ static void has_no_room_for_names(void **state)
 		assert_int_equal(stack_table__learn(table, &r.stack, &stack, &is_new), 0);
 		assert_non_null(stack);
 	}
-	assert_in_range(taken_bytes() - before, 0, TAKEN_MAX_BYTES);
+	assert_in_range(heap_bytes() - before, 0, TAKEN_MAX_BYTES);
 	assert_ptr_equal(stack_table__find(table, KEYS_MAX), stack);
 	assert_null(stack_table__find(table, KEYS_MAX + 1));
 }

@@ -5,8 +5,7 @@
  * grow without end.
  */
 #include "tests/unit/records_make.h"
-
-#include <malloc.h>
+#include "tests/unit/heap_bytes.h"
 
 #include "user/track/threads.h"
 
@@ -74,7 +73,7 @@ static void is_bounded(void **state)
 		assert_int_equal(thread_table__see(table, tid, tid % 7), 1);
 	for (uint32_t tid = 1; tid <= THREADS_MAX; tid++)
 		assert_int_equal(thread_table__see(table, tid, tid % 7), 0);
-	full = mallinfo2().uordblks;
+	full = heap_bytes();
 	/* One too many: all are told again, the one that was seen last among them. */
 	assert_int_equal(thread_table__see(table, THREADS_MAX + 1, 1), 1);
 	assert_int_equal(thread_table__see(table, THREADS_MAX, THREADS_MAX % 7), 1);
@@ -83,7 +82,7 @@ static void is_bounded(void **state)
 	assert_int_equal(thread_table__see(table, THREADS_MAX + 1, 1), 0);
 	for (uint32_t tid = 1; tid <= 5 * THREADS_MAX; tid++)
 		thread_table__see(table, tid, 1);
-	assert_true(mallinfo2().uordblks <= full + (1 << 20));
+	assert_true(heap_bytes() <= full + (1 << 20));
 }
 
 static void forgets_the_threads_of_domains_that_end(void **state)
@@ -98,10 +97,10 @@ static void forgets_the_threads_of_domains_that_end(void **state)
 		if (domain > 1000)
 			thread_table__end_domain(table, domain - 1000);
 		if (domain == 5000)
-			used = mallinfo2().uordblks;
+			used = heap_bytes();
 	}
 	/* They would take 9.6 MB. A table has more buckets now and then. */
-	assert_in_range(mallinfo2().uordblks, 0, used + (2 << 20));
+	assert_in_range(heap_bytes(), 0, used + (2 << 20));
 	/* Those of the others are known. */
 	for (uint32_t domain = 44001; domain <= 45000; domain++)
 		assert_int_equal(thread_table__see(table, 4 * domain, domain), 0);

@@ -58,7 +58,7 @@ static int read_target(int fd, pid_t *out)
 	btf = btf__load_from_kernel_by_id(info.btf_id);
 	offset = btf ? offset_of_target(btf, info.btf_value_type_id) : -1;
 	btf__free(btf);
-	if (offset < 0 || offset + sizeof(pid) > info.value_size)
+	if (offset < 0 || (size_t)offset + sizeof(pid) > info.value_size)
 		return 0;
 	value = malloc(info.value_size);
 	if (!value)

@@ -40,7 +40,7 @@ int domains__enter(struct attachment *a, const struct attach_options *o)
 	if (n < 0)
 		return n;
 	for (int i = 0; i < n && !err; i++) {
-		struct hs_domain_key key = { .tgid = a->target->pid,
+		struct hs_domain_key key = { .tgid = (uint32_t)a->target->pid,
 					     .unique_id = live[i].unique_id };
 		struct hs_domain d = { .domain_id = live[i].domain_id };
 		struct sonde_gc gc;

@@ -23,10 +23,10 @@ int tier_choice__make(double rate, struct tier_choice *out)
 	if (frexp(rate, &exponent) == 0.5)
 		exponent--;
 	if (exponent < 0)
-		tier = -exponent;
+		tier = (unsigned int)-exponent;
 	if (tier > SONDE_TIERS - 1)
 		tier = SONDE_TIERS - 1;
-	keep = ldexp(rate, tier + 32);
+	keep = ldexp(rate, (int)tier + 32);
 	if (keep < 1.0)
 		return -ERANGE;
 	keep = round(keep);

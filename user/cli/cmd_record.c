@@ -20,7 +20,7 @@ static void print_end(const struct session *s)
 			    domain_book__waiting_max(s->profile->book));
 	json_decref(lost);
 	if (s->profile->pipeline.sites)
-		sites__print(s->profile->pipeline.sites, stderr, s->options->top);
+		sites__print(s->profile->pipeline.sites, stderr, (size_t)s->options->top);
 }
 
 int cmd_record(int argc, char **argv)

@@ -127,7 +127,7 @@ int counters__read(const struct attachment *a, pid_t tgid, struct domain_stat **
 
 void counters__forget(const struct attachment *a, pid_t tgid, uint32_t unique_id)
 {
-	struct hs_domain_key key = { .tgid = tgid, .unique_id = unique_id };
+	struct hs_domain_key key = { .tgid = (uint32_t)tgid, .unique_id = unique_id };
 
 	bpf_map_delete_elem(attachment__domains_fd(a), &key);
 }

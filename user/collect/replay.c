@@ -154,14 +154,21 @@ static uint64_t size_of(int fd)
 	return !fstat(fd, &st) && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 }
 
-/* A pipe gives what it has: what comes from a recording is shown while it goes on. */
+/*
+ * A pipe gives what it has: what comes from a recording is shown while it goes on. A file is
+ * read up to where it ends now, for who writes it may be faster than we are.
+ */
 static int feed(struct replay *r, int fd, struct capture *c, char *buffer, struct hs_error *err)
 {
 	uint64_t done = 0, total = size_of(fd);
 	ssize_t n;
 	int ret;
 
-	while ((n = read(fd, buffer, READ_BYTES)) != 0) {
+	while (!total || done < total) {
+		n = read(fd, buffer,
+			 total && total - done < READ_BYTES ? total - done : READ_BYTES);
+		if (!n)
+			break;
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)

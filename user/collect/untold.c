@@ -40,7 +40,7 @@ static int tell(struct untold *u, const struct hs_block *b, const struct owner *
 		       .time_ns = time_ns,
 		       .profile = u->profile,
 		       .domain = owner->domain,
-		       .tgid = u->tgid,
+		       .tgid = (uint32_t)u->tgid,
 		       .tid = owner->tid },
 		.id = b->id,
 		.heap = b->flags & HS_BLOCK_MAJOR ? HS_HEAP_MAJOR : HS_HEAP_MINOR,

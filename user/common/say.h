@@ -19,7 +19,7 @@ enum say_level {
 };
 
 /* To be called before there are threads; SAY_NOTES until then. */
-void say__set_level(enum say_level level);
+void say__set_level(enum say_level wanted);
 
 /* Is this level said? For work that is only worth its while then. */
 bool say__is_on(enum say_level level);

@@ -51,7 +51,7 @@ struct ctf_names {
  * Put the body of a location event: the code and n (1 to 255) positions, given innermost
  * first. Names that would make it longer than CTF_LOCATION_BYTES are cut.
  */
-void ctf_names__put(struct ctf_names *names, struct ctf_bytes *b, uint64_t code,
+void ctf_names__put(struct ctf_names *t, struct ctf_bytes *b, uint64_t code,
 		    const struct hs_location *locations, size_t n);
 
 /* ---- call stacks ---- */

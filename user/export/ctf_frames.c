@@ -48,7 +48,7 @@ static uint16_t other_place_of(uint32_t code)
 /* Put where the frame stands, and how many further ones are guessed right. */
 static void put_hit(struct ctf_bytes *b, uint16_t place, uint32_t n_guessed)
 {
-	ctf_put_16(b, (uint16_t)(place << 2 | (n_guessed < HIT_N ? n_guessed : HIT_N)));
+	ctf_put_16(b, (uint16_t)((uint32_t)place << 2 | (n_guessed < HIT_N ? n_guessed : HIT_N)));
 	if (n_guessed >= HIT_N)
 		ctf_put_8(b, (uint8_t)n_guessed);
 }

@@ -171,7 +171,7 @@ static union cell_key key_of(struct cell_table *t, const struct hs_rec_alloc *re
 	key.stack = stack ? stack->id : 0;
 	key.is_lost = is_lost;
 	key.domain = domain_of(t, rec->h.domain);
-	key.source = rec->source & 3;
+	key.source = rec->source & 3u;
 	if (t->want_sizes)
 		key.size_class = heap__size_class(rec->size_words);
 	return key;
