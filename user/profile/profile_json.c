@@ -96,10 +96,14 @@ json_t *profile_json__profile(const struct profile *p)
 {
 	const struct attach_options *a = &p->options->attach;
 	bool is_first = p->state == PROFILE_SAMPLING && !p->n_changes;
+	/* Of a stop when it began: from then on things are left out, before this is written. */
+	uint64_t time_ns = is_first                       ? p->begin_ns
+			   : p->state == PROFILE_SAMPLING ? clock__now_ns()
+							  : p->until_ns;
 	json_t *o = json_pack("{s:s, s:I, s:f, s:s, s:I}", "type", "profile", "profile",
 			      (json_int_t)a->number, "rate", p->rate, "state",
 			      p->state == PROFILE_SAMPLING ? "sampling" : "stopped", "time",
-			      (json_int_t)(is_first ? p->begin_ns : clock__now_ns()));
+			      (json_int_t)time_ns);
 
 	if (o && p->state != PROFILE_SAMPLING)
 		json_object_set_new(o, "reason", json_string(end_reason__text(p->reason)));
