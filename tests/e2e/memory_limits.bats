@@ -15,7 +15,7 @@ load cgroup_helpers
 
 # With this limit a ring buffer of 32 MiB cannot be had, and a small one can, with all else that
 # heapsonde needs.
-SMALL=$((24 << 20))
+SMALL=$((30 << 20))
 little=(--ring-size 512k --max-blocks 10000 --max-stacks 1000)
 
 # memlock PID: the soft limit.
@@ -51,7 +51,6 @@ memlock() {
   target_is_well target
 }
 
-# bats test_tags=kernel
 @test "a control group without room for the maps: one line that says what to do, and nothing stays" {
   make_cgroup small memory
   limit_memory small $SMALL
