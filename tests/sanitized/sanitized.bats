@@ -16,8 +16,8 @@ with_errs() {
   # bats would take a line that begins with @test here for a test of this file.
   printf '%s\n' "load $BATS_TEST_DIRNAME/../e2e/helpers" '@test "one" {' "$*" '}' >e2e/one.bats
   run_status=0
-  # Neither bats' own variables nor this test's folder are for the one within.
-  env -u BATS_TEST_TMPDIR -u BATS_RUN_TMPDIR -u BATS_FILE_TMPDIR -u BATS_SUITE_TMPDIR \
+  # Neither bats' own variables nor this test's folder, nor its tags, are for the one within.
+  env -u HEAPSONDE_TEST_TAGS -u BATS_TEST_TMPDIR -u BATS_RUN_TMPDIR -u BATS_FILE_TMPDIR -u BATS_SUITE_TMPDIR \
     SANITIZE=1 HEAPSONDE_TESTS_BUILT=1 ERRS="${HEAPSONDE%/*}/errs" \
     "$BATS_TEST_DIRNAME/../../scripts/run-e2e" "$PWD/e2e/one.bats" >out 2>&1 </dev/null 3>&- || run_status=$?
   cat out
