@@ -3,20 +3,9 @@
  * The sampled heap: the fate of each block, ages in major cycles told domain by domain, times
  * that are left out, what a damaged or cut capture may say, words over time.
  */
-#include "tests/unit/records_make.h"
+#include "tests/unit/heap_make.h"
 
 #include <math.h>
-
-#include "user/track/heap.h"
-
-static struct heap *heap;
-
-static void begin(const struct heap_options *options)
-{
-	heap__free(heap);
-	heap = NULL;
-	assert_int_equal(heap__new(&heap, options), 0);
-}
 
 static int setup(void **state)
 {
@@ -25,50 +14,9 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	(void)state;
-	heap__free(heap);
-	heap = NULL;
-	return 0;
-}
-
-static void tell(const union record *r, double rate)
-{
-	struct hs_event event = make__event(r);
-
-	assert_int_equal(heap__event(heap, &event, NULL, rate), 0);
-}
-
-/* n words at rate 1, of a domain, at a time. */
-static void alloc_at(uint64_t id, uint64_t n, uint32_t domain, uint64_t time_ns, enum hs_heap where)
-{
-	union record r;
-
-	make__alloc(&r, id, 0);
-	r.alloc.n_samples = n;
-	r.alloc.size_words = n - 1;
-	r.alloc.heap = where;
-	r.h.domain = domain;
-	r.h.time_ns = time_ns;
-	tell(&r, 1);
-}
-
 static void alloc(uint64_t id, uint64_t n)
 {
 	alloc_at(id, n, 0, 1000, HS_HEAP_MINOR);
-}
-
-static void block_at(enum hs_record_type type, uint64_t id, uint32_t domain, uint64_t time_ns,
-		     enum hs_heap where)
-{
-	union record r;
-
-	make__block(&r, type, id);
-	r.block.heap = where;
-	r.h.domain = domain;
-	r.h.time_ns = time_ns;
-	tell(&r, 1);
 }
 
 static void block(enum hs_record_type type, uint64_t id, enum hs_heap where)

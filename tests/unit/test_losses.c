@@ -3,23 +3,13 @@
  * What losses do to the sampled heap: what may be missing is in no lower end and in every
  * upper end, and no block whose end may have been lost is shown as living.
  */
-#include "tests/unit/records_make.h"
+#include "tests/unit/heap_make.h"
 
 #include <math.h>
 
 #include "user/sinks/json.h"
-#include "user/track/heap.h"
 #include "user/track/losses.h"
 #include "user/track/timeline.h"
-
-static struct heap *heap;
-
-static void begin(const struct heap_options *options)
-{
-	heap__free(heap);
-	heap = NULL;
-	assert_int_equal(heap__new(&heap, options), 0);
-}
 
 static int setup(void **state)
 {
@@ -28,51 +18,25 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	(void)state;
-	heap__free(heap);
-	heap = NULL;
-	return 0;
-}
-
 /* n words at rate 1. */
 static void alloc(uint64_t id, uint64_t n, enum hs_heap where)
 {
-	struct hs_event event;
-	union record r;
-
-	make__alloc(&r, id, 0);
-	r.alloc.n_samples = n;
-	r.alloc.size_words = n - 1;
-	r.alloc.heap = where;
-	r.h.time_ns = 1000 + id;
-	event = make__event(&r);
-	assert_int_equal(heap__event(heap, &event, NULL, 1), 0);
+	alloc_at(id, n, 0, 1000 + id, where);
 }
 
 static void block(enum hs_record_type type, uint64_t id, enum hs_heap where)
 {
-	struct hs_event event;
-	union record r;
-
-	make__block(&r, type, id);
-	r.block.heap = where;
-	r.h.time_ns = 5000 + id;
-	event = make__event(&r);
-	assert_int_equal(heap__event(heap, &event, NULL, 1), 0);
+	block_at(type, id, 0, 5000 + id, where);
 }
 
 static void cycle(uint64_t n)
 {
-	struct hs_event event;
 	union record r;
 
 	make__domain(&r, HS_REC_MAJOR_CYCLE);
 	r.domain.counts.major_collections = n;
 	r.h.time_ns = 3000 + n;
-	event = make__event(&r);
-	assert_int_equal(heap__event(heap, &event, NULL, 1), 0);
+	tell(&r, 1);
 }
 
 static const struct tally *total(void)
@@ -88,14 +52,14 @@ static void told_at(double rate, json_t *loss)
 	json_decref(loss);
 }
 
-static void tell(json_t *loss)
+static void tell_loss(json_t *loss)
 {
 	told_at(0.5, loss);
 }
 
 static void told(const char *cause, uint64_t n)
 {
-	tell(json__loss(0, cause, n, 100, 200));
+	tell_loss(json__loss(0, cause, n, 100, 200));
 }
 
 static void told_output(uint64_t n, uint64_t samples, uint64_t lives)
@@ -104,7 +68,7 @@ static void told_output(uint64_t n, uint64_t samples, uint64_t lives)
 
 	json_object_set_new(o, "samples", json_integer((json_int_t)samples));
 	json_object_set_new(o, "lives", json_integer((json_int_t)lives));
-	tell(o);
+	tell_loss(o);
 }
 
 static void summed_up(const char *cause)
@@ -304,20 +268,20 @@ static void times_are_heeded(void **state)
 	(void)state;
 	begin(&(struct heap_options){ .until_ns = 2000 });
 	alloc(1, 10, HS_HEAP_MINOR);
-	tell(json__loss(0, "ring_full", 5, 2001, 2500));
-	tell(json__loss(0, "gc_read_failed", 5, 2001, 2500));
-	tell(json__loss(0, "read_failed", 5, 2001, 2500));
+	tell_loss(json__loss(0, "ring_full", 5, 2001, 2500));
+	tell_loss(json__loss(0, "gc_read_failed", 5, 2001, 2500));
+	tell_loss(json__loss(0, "read_failed", 5, 2001, 2500));
 	assert_true(heap__lost_samples(heap)->words == 0 && !heap__is_unmeasured(heap));
 	assert_true(total()->live.words == 10);
-	tell(json__loss(0, "ring_full", 5, 1999, 2500));
-	tell(json__loss(0, "gc_read_failed", 5, 1999, 2500));
+	tell_loss(json__loss(0, "ring_full", 5, 1999, 2500));
+	tell_loss(json__loss(0, "gc_read_failed", 5, 1999, 2500));
 	assert_true(heap__lost_samples(heap)->words == 10);
 	assert_true(total()->live.words == 0);
 	/* Blocks before `since` are left out, and so is what was lost then. */
 	begin(&(struct heap_options){ .since_ns = 2000 });
-	tell(json__loss(0, "ring_full", 5, 1000, 1999));
+	tell_loss(json__loss(0, "ring_full", 5, 1000, 1999));
 	assert_true(heap__lost_samples(heap)->words == 0);
-	tell(json__loss(0, "ring_full", 5, 1000, 2000));
+	tell_loss(json__loss(0, "ring_full", 5, 1000, 2000));
 	assert_true(heap__lost_samples(heap)->words == 10);
 }
 
