@@ -6,16 +6,19 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* How long an output may take for what waits in its queue. */
+/* How long an output may take for what waits in its queue, or for so many bytes of it. */
 #define FINISH_US 5000000
+#define FINISH_BYTES (1u << 20)
 
 struct reader {
 	struct reader *next;
 	struct readers *all;
 	struct sink *consumer;
 	bool is_output;
+	uint64_t finish_from;     /* bytes written when its time began */
 	bool is_done;             /* its thread has ended */
 	sd_event_source *hang_up; /* of a follower */
 	sd_event_source *written; /* while finishing */
@@ -79,6 +82,14 @@ static void unlink_and_free(struct reader *reader)
 
 /* ---- coming and going ---- */
 
+static size_t queue_bytes(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) ? CONSUMER_FILE_QUEUE_BYTES :
+							CONSUMER_QUEUE_BYTES;
+}
+
 static int add(struct readers *r, int fd, enum sink_format format, struct reader **out)
 {
 	struct reader *reader = calloc(1, sizeof(*reader));
@@ -88,7 +99,7 @@ static int add(struct readers *r, int fd, enum sink_format format, struct reader
 		close(fd);
 		return -ENOMEM;
 	}
-	ret = consumer__new(&reader->consumer, fd, format, CONSUMER_QUEUE_BYTES);
+	ret = consumer__new(&reader->consumer, fd, format, queue_bytes(fd));
 	if (ret) {
 		free(reader);
 		return ret;
@@ -219,12 +230,27 @@ static int on_written(sd_event_source *source, int fd, uint32_t events, void *ct
 	return 0;
 }
 
+/* A busy disk takes long for a long queue, but it takes it. */
+static bool gets_on(struct reader *reader)
+{
+	uint64_t written = consumer__written(reader->consumer);
+	bool does = written - reader->finish_from >= FINISH_BYTES;
+
+	reader->finish_from = written;
+	return does;
+}
+
 static int on_deadline(sd_event_source *source, uint64_t us, void *ctx)
 {
 	struct readers *r = ctx;
+	bool wait = false;
 
-	(void)source;
 	(void)us;
+	for (struct reader *reader = r->list; reader; reader = reader->next)
+		wait |= reader->is_output && !reader->is_done && gets_on(reader);
+	if (wait && sd_event_source_set_time_relative(source, FINISH_US) >= 0 &&
+	    sd_event_source_set_enabled(source, SD_EVENT_ONESHOT) >= 0)
+		return 0;
 	for (struct reader *reader = r->list; reader; reader = reader->next) {
 		if (reader->is_output && !reader->is_done)
 			r->output_error = -ETIMEDOUT;
@@ -242,6 +268,7 @@ int readers__finish(struct readers *r, void (*done)(void *ctx), void *ctx)
 	for (struct reader *reader = r->list; reader && ret >= 0; reader = reader->next) {
 		int fd = consumer__finish(reader->consumer);
 
+		reader->finish_from = consumer__written(reader->consumer);
 		/* One that cannot be waited for is given up. */
 		if (fd < 0 ||
 		    sd_event_add_io(r->loop, &reader->written, fd, EPOLLIN, on_written, reader) < 0)
