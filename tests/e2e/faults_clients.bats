@@ -66,12 +66,20 @@ feed_until() {
     kill -KILL $!
     wait $! || true
   done
-  # One at most has come to the daemon first.
-  local id
-  for id in $("$HEAPSONDE" status --json | jq .profile); do end_profile "$id"; done
-  nothing_attached "$target_pid"
-  start run -p "$target_pid"
+  # Requests that came to the daemon before their clients died are met, at once or a little later; one at
+  # most, for it has all domains.
+  end_all() {
+    local id
+    for id in $("$HEAPSONDE" status --json | jq .profile); do
+      [[ $(status_of "$id" .state) != sampling ]] || "$HEAPSONDE" stop "$id" || return
+      "$HEAPSONDE" discard "$id" || return
+    done
+    untouched "$target_pid"
+  }
+  another() { end_all && run_id=$("$HEAPSONDE" start --force -o run.jsonl -p "$target_pid" 3>&-); }
+  wait_until "another profile to start" another
   end_profile "$run_id"
+  wait_until "the target to be left alone" end_all
   target_is_well target
 }
 
