@@ -381,6 +381,11 @@ rounds() {
   "$LIB/growth" rounds.tsv
   rounds 150 'a_kib=i<50?100*i:8000+noise'
   "$LIB/growth" rounds.tsv
+  # Pages, with holes.
+  rounds 150 'a_pages_kib=8000+noise+800*(i>90)'
+  "$LIB/growth" rounds.tsv
+  rounds 150 'a_pages_kib=8000+noise+i*30'
+  not "$LIB/growth" rounds.tsv
 }
 
 @test "growth finds one more thread or descriptor, and refuses too few rounds" {

@@ -23,12 +23,13 @@ DEADLINE=600
 # A sample in 1,024 words: some thousand records a second, whatever else is done.
 RATE=2^-10
 
-# What is free goes back to the kernel at once, as far as the C library can, and all threads share one
-# heap: what is left is what is in use, and no profile that has gone hides a leak behind it.
+# The bytes that the daemon has in use are counted. What is free goes back to the kernel at once, as far
+# as the C library can, and all threads share one heap, so that no profile that has gone hides behind it
+# what grows but is not of the C library.
 begin() {
-  local leaky=
-  [[ ${SOAK_LEAK-} != 1 ]] || leaky=$TESTS_BUILD/leaky.so
-  LD_PRELOAD=$leaky MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=65536 MALLOC_MMAP_THRESHOLD_=65536 start_daemon || return
+  mkdir in_use
+  LD_PRELOAD=$TESTS_BUILD/heap_in_use.so HEAP_IN_USE=$PWD/in_use HEAP_LEAK=${SOAK_LEAK-} MALLOC_ARENA_MAX=1 \
+    MALLOC_TRIM_THRESHOLD_=65536 MALLOC_MMAP_THRESHOLD_=65536 start_daemon || return
   start_target target soak --wait || return
   start_profile long -p "$target_pid" --domain 0 -r "$RATE" --ring-size 64M --max-blocks 262144 || return
   tell target go

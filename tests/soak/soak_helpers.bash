@@ -137,7 +137,10 @@ alone() {
 # of_process ROLE PID: its memory and what it holds. What is resident but not its own (code that has run)
 # comes in when it is first needed; a file that stays mapped is counted.
 of_process() {
-  awk -v role="$1" '/^Rss:/ { printf " %s_rss_kib_shown=%d", role, $2 } /^Anonymous:/ { printf " %s_anonymous_kib=%d", role, $2 }' \
+  local bytes
+  bytes=$(od -An -t u8 "in_use/$2") || return
+  printf ' %s_kib=%d' "$1" $(((bytes + 1023) / 1024))
+  awk -v role="$1" '/^Rss:/ { printf " %s_rss_shown=%d", role, $2 } /^Anonymous:/ { printf " %s_pages_kib=%d", role, $2 }' \
     "/proc/$2/smaps_rollup"
   printf ' %s_mapped=%d %s_descriptors=%d %s_threads=%d' "$1" "$(awk '$5 != 0' "/proc/$2/maps" | wc -l)" \
     "$1" "$(find "/proc/$2/fd" -mindepth 1 | wc -l)" "$1" "$(find "/proc/$2/task" -mindepth 1 -maxdepth 1 | wc -l)"
