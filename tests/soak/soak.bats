@@ -27,7 +27,6 @@ RATE=2^-10
 # as the C library can, and all threads share one heap, so that no profile that has gone hides behind it
 # what grows but is not of the C library.
 begin() {
-  mkdir in_use
   LD_PRELOAD=$TESTS_BUILD/heap_in_use.so HEAP_IN_USE=$PWD/in_use HEAP_LEAK=${SOAK_LEAK-} MALLOC_ARENA_MAX=1 \
     MALLOC_TRIM_THRESHOLD_=65536 MALLOC_MMAP_THRESHOLD_=65536 start_daemon || return
   start_target target soak --wait || return

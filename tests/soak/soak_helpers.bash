@@ -138,7 +138,8 @@ alone() {
 # comes in when it is first needed; a file that stays mapped is counted.
 of_process() {
   local bytes
-  bytes=$(od -An -t u8 "in_use/$2") || return
+  bytes=$(od -An -v -t u8 -w16 in_use | awk -v pid="$2" 'NR > 1 && $1 == pid { bytes = $2 } END { print bytes }')
+  [[ -n $bytes ]] || fail "what process $2 has in use is not known" || return
   printf ' %s_kib=%d' "$1" $(((bytes + 1023) / 1024))
   awk -v role="$1" '/^Rss:/ { printf " %s_rss_shown=%d", role, $2 } /^Anonymous:/ { printf " %s_pages_kib=%d", role, $2 }' \
     "/proc/$2/smaps_rollup"
