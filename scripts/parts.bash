@@ -15,43 +15,58 @@ skipped=0
 rc=0
 summary=
 output=$(mktemp)
-behind=$(mktemp) # what a part says that runs in the background
-behind_pid=
-trap 'rm -f "$output" "$behind"; [ -z "$behind_pid" ] || kill -- "-$behind_pid" 2>/dev/null || true' EXIT
+behind=$(mktemp -d) # what the parts say that run in the background
+behind_pids=()
+behind_names=()
+behind_begins=()
+clean_parts() {
+  local pid
+  rm -rf "$output" "$behind"
+  for pid in "${behind_pids[@]}"; do
+    [ -z "$pid" ] || kill -- "-$pid" 2>/dev/null || true
+  done
+}
+trap clean_parts EXIT
 
 # part NAME COMMAND...: run it and show it as it goes, but for its closing line, which goes into the
 # totals: whoever reads the log must find one such line. Its absence means that the part broke down.
 part() {
-  local name=$1 status=0
+  local name=$1 status=0 begin=$SECONDS
   shift
   echo
   echo "== $name"
   "$@" 2>&1 | tee "$output" | { grep --line-buffered -vE "$CLOSING" || true; } || status=$?
-  count_part "$name" $status "$output"
+  count_part "$name" $status "$output" $((SECONDS - begin))
 }
 
-# part_behind NAME COMMAND...: run it in the background of the parts that follow; one at a time. It must
-# neither disturb them nor be disturbed by them.
+# part_behind NAME COMMAND...: run it in the background of the parts that follow. It must neither disturb
+# them nor be disturbed by them.
 part_behind() {
-  behind_name=$1
+  local name=$1
   shift
   # A group of its own, so that nothing of it is left if this ends early.
-  setsid "$@" >"$behind" 2>&1 </dev/null &
-  behind_pid=$!
+  setsid "$@" >"$behind/${#behind_pids[@]}" 2>&1 </dev/null &
+  behind_pids+=($!)
+  behind_names+=("$name")
+  behind_begins+=($SECONDS)
 }
 
-# part_awaited: wait for it, and show it and count it as part does.
-part_awaited() {
-  local status=0
-  echo
-  echo "== $behind_name"
-  wait "$behind_pid" || status=$?
-  behind_pid=
-  grep -vE "$CLOSING" "$behind" || true
-  count_part "$behind_name" $status "$behind"
+# parts_awaited: wait for all of those, and show them and count them as part does.
+parts_awaited() {
+  local i status
+  for i in "${!behind_pids[@]}"; do
+    status=0
+    echo
+    echo "== ${behind_names[i]}"
+    wait "${behind_pids[i]}" || status=$?
+    behind_pids[i]=
+    grep -vE "$CLOSING" "$behind/$i" || true
+    count_part "${behind_names[i]}" $status "$behind/$i" $((SECONDS - behind_begins[i]))
+  done
+  behind_pids=() behind_names=() behind_begins=()
 }
 
-# count_part NAME STATUS OUTPUT: into the totals.
+# count_part NAME STATUS OUTPUT SECONDS: into the totals.
 count_part() {
   local name=$1 status=$2 ok=0 bad=0 skip=0 line
   line=$(grep -E "$CLOSING" "$3" | tail -n 1 || true)
@@ -70,7 +85,7 @@ count_part() {
   passed=$((passed + ok))
   failed=$((failed + bad))
   skipped=$((skipped + ${skip:-0}))
-  summary+=$(printf '%-28s %4d passed %4d failed %4d skipped' "$name" "$ok" "$bad" "${skip:-0}")$'\n'
+  summary+=$(printf '%-28s %4d passed %4d failed %4d skipped %5d s' "$name" "$ok" "$bad" "${skip:-0}" "$4")$'\n'
 }
 
 # end_parts: the totals; exits with 1 if any part ended badly.

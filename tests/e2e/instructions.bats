@@ -4,6 +4,8 @@
 # What a program pays that is linked with the variant while nothing is attached: instructions, counted
 # by callgrind. With one domain they are the same in every run; nothing here is measured in time.
 
+# bats file_tags=other-build
+
 load helpers
 
 setup_file() {

@@ -8,6 +8,8 @@
 # Helpers set variables by name; bats runs each test in a subshell.
 # shellcheck disable=SC2154
 
+# bats file_tags=other-build
+
 load helpers
 
 ROOT=$BATS_TEST_DIRNAME/../..

@@ -7,6 +7,8 @@
 # Helpers set variables by name; bats runs each test in a subshell.
 # shellcheck disable=SC2030,SC2031,SC2154
 
+# bats file_tags=other-build
+
 load helpers
 
 # A copy of the OCaml library folder that may be changed, and an ocamlopt that uses it.
