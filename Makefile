@@ -235,7 +235,7 @@ test-ocaml:
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@scripts/test-ocaml $(OCAML)
 
-# The same tests over a build that checks itself; HEAPSONDE_TEST_TAGS=untrusted for those of CI.
+# The same tests over a build that checks itself.
 test-sanitized:
 	@scripts/setup
 	@$(MAKE) --no-print-directory -j$$(nproc) all

@@ -86,8 +86,8 @@ static size_t queue_bytes(int fd)
 {
 	struct stat st;
 
-	return !fstat(fd, &st) && S_ISREG(st.st_mode) ? CONSUMER_FILE_QUEUE_BYTES :
-							CONSUMER_QUEUE_BYTES;
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) ? CONSUMER_FILE_QUEUE_BYTES
+						      : CONSUMER_QUEUE_BYTES;
 }
 
 static int add(struct readers *r, int fd, enum sink_format format, struct reader **out)

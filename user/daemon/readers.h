@@ -39,7 +39,8 @@ void readers__drop(struct readers *r, struct sink *consumer);
 
 /*
  * No more records come: when all that waits is written, or 5 s have passed in which no
- * output has got on by 1 MiB, call done(ctx), perhaps at once. Errors: -ENOMEM, and done has not been called.
+ * output has got on by 1 MiB, call done(ctx), perhaps at once. Errors: -ENOMEM, and done has not
+ * been called.
  */
 int readers__finish(struct readers *r, void (*done)(void *ctx), void *ctx);
 

@@ -31,8 +31,9 @@
 #include "user/sinks/sink.h"
 
 /*
- * Bytes of the queue: for a reader who may stop reading; for a file, which is written soon but may have
- * to wait for a busy processor or disk for longer than a burst of allocations takes; and at least.
+ * Bytes of the queue: for a reader who may stop reading; for a file, which is written soon but may
+ * have to wait for a busy processor or disk for longer than a burst of allocations takes; and at
+ * least.
  */
 #define CONSUMER_QUEUE_BYTES (4u << 20)
 #define CONSUMER_FILE_QUEUE_BYTES (16u << 20)
