@@ -104,7 +104,7 @@ load faults_helpers
 
 @test "a process that allocates faster than its records can be read: requests are answered" {
   start_daemon
-  start_target target busy --domains 2
+  start_target target busy --domains 2 --flat-out
   start run -p "$target_pid" -r 2^-3 --ring-size 64M
   more_records run
   # Each makes a record take longer.

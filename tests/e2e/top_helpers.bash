@@ -9,9 +9,9 @@
 # Tests use what the functions set, and the other way round, each in its own subshell.
 # shellcheck disable=SC2034,SC2154
 
-# tm ARG…: tmux, the test's own server.
+# tm ARG…: tmux, the test's own server. (Test numbers of a file are those of another as well.)
 tm() {
-  tmux -L "heapsonde-test-$BATS_ROOT_PID-$BATS_TEST_NUMBER" -f /dev/null "$@"
+  tmux -L "heapsonde-test-$BATS_ROOT_PID-$BATS_SUITE_TEST_NUMBER" -f /dev/null "$@"
 }
 
 # start_top NAME OPTION…: heapsonde top in a terminal of 80 × 24, or $size ("100 30"), in the
