@@ -18,7 +18,6 @@ let[@inline never] chunks i = Array.make 500 i
 let stop = Atomic.make false
 let right = 1000 * 1001 / 2
 
-
 (* Without --flat-out each works for 4 ms and sleeps for 8, which leaves processors to whoever is tested. *)
 let flat_out = Harness.flag "--flat-out"
 
