@@ -15,13 +15,14 @@ skipped=0
 rc=0
 summary=
 output=$(mktemp)
+failures=$(mktemp) # what end_parts repeats of the parts that ended badly
 behind=$(mktemp -d) # what the parts say that run in the background
 behind_pids=()
 behind_names=()
 behind_begins=()
 clean_parts() {
   local pid
-  rm -rf "$output" "$behind"
+  rm -rf "$output" "$failures" "$behind"
   for pid in "${behind_pids[@]}"; do
     [ -z "$pid" ] || kill -- "-$pid" 2>/dev/null || true
   done
@@ -77,6 +78,7 @@ count_part() {
   fi
   if [ "$status" != 0 ]; then
     rc=1
+    what_failed "$1" "$3" >>"$failures"
     # Each part that ends badly shows in the totals, also where it could count no failed test.
     if [ "$bad" = 0 ] && [ "${skip:-0}" = 0 ]; then
       bad=1
@@ -88,9 +90,27 @@ count_part() {
   summary+=$(printf '%-28s %4d passed %4d failed %4d skipped %5d s' "$name" "$ok" "$bad" "${skip:-0}" "$4")$'\n'
 }
 
-# end_parts: the totals; exits with 1 if any part ended badly.
+# what_failed NAME OUTPUT: each test of a part that failed with what it said, and how the part ended.
+# Indented, so that nobody who counts results counts these again.
+what_failed() {
+  echo "$1:"
+  {
+    awk '/^not ok/ { lines = 30 } /^ok |^==/ { lines = 0 } lines > 0 { lines--; print }' "$2"
+    # What is no result of a test: why it broke down, the end of a console.
+    echo ...
+    grep -avE "^(not )?ok |^#|$CLOSING" "$2" | tail -n 30 || true
+  } | sed 's/^/  /'
+}
+
+# end_parts: what failed, once more, since it stands somewhere in a long log, and the totals; exits with 1
+# if any part ended badly.
 end_parts() {
   echo
+  if [ -s "$failures" ]; then
+    echo "== what failed"
+    cat "$failures"
+    echo
+  fi
   echo "== totals"
   echo "$summary"
   closing_line $passed $failed $skipped
