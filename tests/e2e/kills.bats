@@ -159,11 +159,12 @@ nothing_stays() {
   diff "reference.$kind" <(result target)
 }
 
-# one_moment I
+# one_moment I [SIDE PHASE]
 one_moment() {
   RANDOM=$((seed + $1))
   local kind=${KINDS[RANDOM % ${#KINDS[@]}]} side=${SIDES[RANDOM % ${#SIDES[@]}]} daemon
   local phase=${PHASES[RANDOM % ${#PHASES[@]}]} status=0 helpers
+  side=${2:-$side} phase=${3:-$phase}
   # The target and both can be watched either way.
   daemon=$((RANDOM % 2))
   [[ $side != record ]] || daemon=0
@@ -185,18 +186,35 @@ one_moment() {
   return "$status"
 }
 
+# failed_moment: what there is to say of the moment that was.
+failed_moment() {
+  cat residue.out residue.err 2>/dev/null || true
+  tail -n 5 client.err daemon.err 2>/dev/null || true
+  fail "$moment: KILLS_SEED=$seed KILLS_FIRST=$i KILLS_N=1 is this one"
+}
+
 @test "kill -9 at random moments: nothing is left, and the target's results are right" {
   local seed=${KILLS_SEED:-$((RANDOM * 32768 + RANDOM))} n=${KILLS_N:-20} first=${KILLS_FIRST:-1}
   local i kind moment daemon_pid=
   echo "# seed $seed, $n moments" >&3
   for kind in "${KINDS[@]}"; do unobserved "$kind"; done
   for ((i = first; i < first + n; i++)); do
-    one_moment "$i" || {
-      cat residue.out residue.err 2>/dev/null || true
-      tail -n 5 client.err daemon.err 2>/dev/null || true
-      fail "$moment: KILLS_SEED=$seed KILLS_FIRST=$i KILLS_N=1 is this one"
-    }
+    one_moment "$i" || failed_moment
     [[ -z ${KILLS_VERBOSE-} ]] || echo "# $moment" >&3
   done
   [[ -z $daemon_pid ]] || stop_daemon
+}
+
+@test "kill -9 while probes are taken out, by each who does that and in each way: none stays" {
+  local seed=${KILLS_SEED:-$((RANDOM * 32768 + RANDOM))} first=${KILLS_FIRST:-1} n=${KILLS_N:-8}
+  local i kind moment daemon_pid=
+  echo "# seed $seed" >&3
+  for kind in "${KINDS[@]}"; do unobserved "$kind"; done
+  for ((i = first; i < first + n; i++)); do
+    one_moment "$i" record stop || failed_moment
+    one_moment "$i" worker stop || failed_moment
+    # With perf's links, which are more than one descriptor each.
+    HEAPSONDE_WITHOUT=uprobe_multi one_moment "$i" record stop || failed_moment
+  done
+  stop_daemon
 }

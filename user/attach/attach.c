@@ -151,6 +151,7 @@ static int attach(struct attachment *a, struct bpf_link **to, struct bpf_program
 {
 	unsigned long offset = site->offset + (a->skip_nop ? 1 : 0);
 	unsigned long sem = site->sem_offset;
+	struct detach_list refused = { 0 };
 	struct bpf_link *link;
 	int ret;
 
@@ -176,10 +177,12 @@ static int attach(struct attachment *a, struct bpf_link **to, struct bpf_program
 				     bpf_program__name(prog), a->target->pid, strerror(-ret));
 	}
 	ret = registry__check_counted(a->target, site, err);
-	if (ret)
-		bpf_link__destroy(link);
-	else
+	if (ret) {
+		detach_list__add(&refused, &link);
+		detach_list__run(&refused, a->use_multi);
+	} else {
 		*to = link;
+	}
 	return ret;
 }
 
@@ -297,7 +300,7 @@ void attachment__stop_sampling(struct attachment *a)
 
 	__atomic_and_fetch(&p->flags, ~HS_PROFILE_SAMPLING, __ATOMIC_SEQ_CST);
 	add_sampling_links(a, &list);
-	detach_list__run(&list);
+	detach_list__run(&list, a->use_multi);
 }
 
 void attachment__detach(struct attachment *a)
@@ -310,7 +313,7 @@ void attachment__detach(struct attachment *a)
 	add_sampling_links(a, &list);
 	for (int i = 0; i < GC_LINKS; i++)
 		detach_list__add(&list, &a->gc[i]);
-	detach_list__run(&list);
+	detach_list__run(&list, a->use_multi);
 }
 
 void attachment__free(struct attachment *a)

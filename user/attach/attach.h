@@ -11,6 +11,7 @@
 #ifndef HEAPSONDE_ATTACH_H
 #define HEAPSONDE_ATTACH_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,6 +33,12 @@ struct tier_choice {
  * too low to be told from 0 (below 2^-56).
  */
 int tier_choice__make(double rate, struct tier_choice *out);
+
+/*
+ * How children are made for detaching (detach.c): nothing shared, no signal at their end,
+ * and a mark that tells a sandbox what they are for.
+ */
+#define HOLDER_CLONE_FLAGS CLONE_UNTRACED
 
 /* Kernel memory by default. */
 #define ATTACH_RING_BYTES (32u << 20)

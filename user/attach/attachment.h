@@ -43,8 +43,12 @@ struct detach_list {
 /* Take over *link, which is NULL afterwards and may be before. */
 void detach_list__add(struct detach_list *l, struct bpf_link **link);
 
-/* Close all of them. Afterwards their probes have gone, and the list is empty. */
-void detach_list__run(struct detach_list *l);
+/*
+ * Close all of them. Afterwards their probes have gone, and the list is empty; also if we
+ * are killed meanwhile, unless there were no processes to be had (see detach.c).
+ * multi: they are uprobe_multi links, as in attachment.use_multi.
+ */
+void detach_list__run(struct detach_list *l, bool multi);
 
 /*
  * Enter the domains that live now, before anything fires: so idle ones are known

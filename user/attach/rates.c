@@ -91,7 +91,7 @@ int attachment__settle(struct attachment *a)
 	for (int k = 0; k < SONDE_TIERS; k++)
 		if (!(tiers & 1u << k))
 			detach_list__add(&unused, &a->tiers[k]);
-	detach_list__run(&unused);
+	detach_list__run(&unused, a->use_multi);
 	return n;
 }
 

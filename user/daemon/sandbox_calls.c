@@ -25,6 +25,8 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
+#include "user/attach/attach.h"
+
 #define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Whatever is not mentioned below fails with EPERM. */
@@ -265,7 +267,9 @@ int sandbox_calls__forbid_supervisors(void)
 		SCMP_SYS(accept),     SCMP_SYS(accept4),           SCMP_SYS(socket),
 		SCMP_SYS(socketpair), SCMP_SYS(pidfd_send_signal),
 	};
-	struct scmp_arg_cmp is_fork = SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0);
+	/* Threads, and the children that a worker detaches with (user/attach/detach.c). */
+	struct scmp_arg_cmp is_fork =
+		SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, CLONE_THREAD | HOLDER_CLONE_FLAGS, 0);
 	struct filter f = { .ctx = seccomp_init(SCMP_ACT_ALLOW) };
 
 	if (!f.ctx)
