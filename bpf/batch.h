@@ -72,13 +72,7 @@ static __always_inline void batch_record(const struct batch *b, const struct son
 					 struct hs_record *h, enum hs_record_type type,
 					 __u32 size_bytes)
 {
-	h->type = type;
-	h->size_bytes = size_bytes;
-	h->time_ns = batch_time(b, s);
-	h->profile = profile.number;
-	h->domain = b->unique_id;
-	h->tgid = cfg_tgid;
-	h->tid = b->tid;
+	record_begin_at(h, type, size_bytes, b->unique_id, b->tid, batch_time(b, s));
 }
 
 #endif /* HEAPSONDE_BATCH_H */

@@ -110,17 +110,26 @@ static __always_inline void domain_lost(struct hs_domain *d, enum hs_loss cause,
 	d->lost[cause] += n;
 }
 
-/* The beginning of a record of now, by the current thread. */
-static __always_inline void record_begin(struct hs_record *h, enum hs_record_type type,
-					 __u32 size_bytes, __u32 domain)
+/* The beginning of a record about a domain, of a time and by a thread. */
+static __always_inline void record_begin_at(struct hs_record *h, enum hs_record_type type,
+					    __u32 size_bytes, __u32 domain, __u32 tid,
+					    __u64 time_ns)
 {
 	h->type = type;
 	h->size_bytes = size_bytes;
-	h->time_ns = bpf_ktime_get_ns();
+	h->time_ns = time_ns;
 	h->profile = profile.number;
 	h->domain = domain;
 	h->tgid = cfg_tgid;
-	h->tid = (__u32)bpf_get_current_pid_tgid();
+	h->tid = tid;
+}
+
+/* The same, of now and by the current thread. */
+static __always_inline void record_begin(struct hs_record *h, enum hs_record_type type,
+					 __u32 size_bytes, __u32 domain)
+{
+	record_begin_at(h, type, size_bytes, domain, (__u32)bpf_get_current_pid_tgid(),
+			bpf_ktime_get_ns());
 }
 
 /* Send a record about the domain itself. 0, or -1: the ring buffer is full. */

@@ -146,13 +146,7 @@ static __always_inline int block_tell(struct walk *w, const struct hs_block *b,
 	rec = bpf_ringbuf_reserve(&ring, sizeof(*rec), 0);
 	if (!rec)
 		return -1;
-	rec->h.type = type;
-	rec->h.size_bytes = sizeof(*rec);
-	rec->h.time_ns = time_ns;
-	rec->h.profile = profile.number;
-	rec->h.domain = w->unique_id;
-	rec->h.tgid = cfg_tgid;
-	rec->h.tid = w->tid;
+	record_begin_at(&rec->h, type, sizeof(*rec), w->unique_id, w->tid, time_ns);
 	rec->id = b->id;
 	rec->heap = b->flags & HS_BLOCK_MAJOR ? HS_HEAP_MAJOR : HS_HEAP_MINOR;
 	rec->reserved = 0;
