@@ -301,9 +301,10 @@ lies_told() {
     local status=0
     "$HEAPSONDE" residue --wait 1 -p "$liar_pid" >residue.out 2>residue.err || status=$?
     ((status == 1)) || fail "residue: exit $status"
+    grep -q 'nothing of a heapsonde: .* if there is none, restart the process' residue.err || fail "$(cat residue.err)"
     lie honest 1000
     if ((value == 7)); then
-      grep -q 'probe alloc_0: its semaphore is 6$' residue.out || cat residue.out
+      grep -q 'probe alloc_0: its semaphore is 6$' residue.out || fail "$(cat residue.out)"
       # What it has counted itself it can take back.
       lie semaphores 0
       record_liar again -r 1
@@ -311,7 +312,7 @@ lies_told() {
       end_lies again
       end_liar
     else
-      grep -q "probe alloc_0: its semaphore is $value, its code has " residue.out || cat residue.out
+      grep -q "probe alloc_0: its semaphore is $value, its code has " residue.out || fail "$(cat residue.out)"
       tell liar stop
       ended_with 0 "$liar_pid" liar.err
       grep -qx intact liar.out

@@ -168,7 +168,7 @@ object_of() {
   residue 1 -p "$target_pid"
   says "^process $target_pid .*: probe minor_end: its semaphore is 1, its code has [0-9a-f]+ where"
   (($(wc -l <residue.out) == 1))
-  grep -q '1 thing is left, but not of a heapsonde' residue.err
+  grep -q '1 thing is left, but nothing of a heapsonde: end the other tool' residue.err
   kill -INT "$tracer"
   wait_until "bpftrace to end" has_ended "$tracer"
   residue 0 -p "$target_pid"

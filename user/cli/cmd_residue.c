@@ -288,8 +288,9 @@ static int say_what_to_do(const struct residue *r)
 			      r->n_left, is);
 	else
 		hs_error__set(&err, -EEXIST,
-			      "%zu %s left, but not of a heapsonde: end the other tool that is "
-			      "attached (see bpftool link show, bpftool perf show)",
+			      "%zu %s left, but nothing of a heapsonde: end the other tool that is "
+			      "attached (see bpftool link show, bpftool perf show); if there is "
+			      "none, restart the process: nothing else takes them out",
 			      r->n_left, is);
 	return cli__die(&err);
 }
