@@ -138,13 +138,20 @@ changing() {
   start_orders target 2
   local id
   id=$("$HEAPSONDE" start -p "$target_pid" -r "$1" -o run.hsd --ring-size 16M 3>&-)
-  order target "alloc 0 100000" && order target "alloc 1 100000" && order target "large 1 50000"
+  order target "alloc 0 100000"
+  order target "alloc 1 100000"
+  order target "large 1 50000"
   "$HEAPSONDE" rate "$id" "$2"
   # A domain goes over at the end of a minor collection.
-  order target major && order target "minor 1"
-  order target "alloc 0 100000" && order target "alloc 1 100000" && order target "large 1 50000"
-  order target drop && order target major
-  "$HEAPSONDE" stop "$id" && "$HEAPSONDE" discard "$id"
+  order target major
+  order target "minor 1"
+  order target "alloc 0 100000"
+  order target "alloc 1 100000"
+  order target "large 1 50000"
+  order target drop
+  order target major
+  "$HEAPSONDE" stop "$id"
+  "$HEAPSONDE" discard "$id"
   convert run
   jq -e -n '[inputs | select(.type == "rate")] | length >= 2' run.jsonl
 }

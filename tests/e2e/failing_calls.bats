@@ -104,7 +104,8 @@ each_call() {
       ulimit -n "$limit"
       exec "$HEAPSONDE" "${recording[@]}" -p "$target_pid" >call.out 2>call.err </dev/null 3>&- {target_in}>&-
     ) || status=$?
-    one_line "with $limit files" && left_alone "$target_pid"
+    one_line "with $limit files"
+    left_alone "$target_pid"
     ((status)) || break
     ((limit < 200)) || fail "200 files are not enough"
   done

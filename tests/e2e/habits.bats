@@ -189,7 +189,7 @@ commands() {
 
 @test "sizes, durations and rates may be written as 512k, 500ms and 2^-10" {
   "$HEAPSONDE" record --interval 8k --ring-size 512k --duration 10m --track size=1k- \
-    -o run.jsonl -- "$TESTS_BUILD/arrays" >run.out 2>run.err || cat run.err
+    -o run.jsonl -- "$TESTS_BUILD/arrays" >run.out 2>run.err || fail "exit $?: $(cat run.err)"
   jq -e -n 'first(inputs) | .rate == 8 / 8192' run.jsonl
   jq -n 'reduce (inputs | select(.size?)) as $r ({n: 0, small: 0};
     .n += 1 | .small += (if $r.size < 1024 then 1 else 0 end))' run.jsonl >sizes

@@ -58,7 +58,8 @@ memlock() {
   local status=0
   (in_cgroup small "$HEAPSONDE" record -p "$target_pid" -r 2^-14 --ring-size 64M -o run.jsonl) >run.out 2>run.err </dev/null 3>&- || status=$?
   cat run.err
-  ((status == 1 && $(wc -l <run.err) == 1)) && [[ ! -s run.out ]]
+  ((status == 1 && $(wc -l <run.err) == 1))
+  [[ ! -s run.out ]]
   grep -q '^heapsonde: .*no memory.*--ring-size.*memory\.max' run.err
   "$HEAPSONDE" residue -p "$target_pid" | grep 'nothing left$'
   untouched "$target_pid"

@@ -79,7 +79,8 @@ start_failing_daemon() {
     full_disk
     status=0
     "$HEAPSONDE" record -p "$target_pid" -r 2^-6 -o "small/run.$format" --format "$format" >out 2>err </dev/null || status=$?
-    ((status == 1)) && [[ ! -s out ]]
+    ((status == 1))
+    [[ ! -s out ]]
     one_line err 'No space left.*readable'
     readable "small/run.$format"
     nothing_attached "$target_pid"

@@ -92,15 +92,22 @@ cells_dead() {
   start_orders target 3
   start_profile first -p "$target_pid" --domain 1 -r 2^-4
   start_profile second -p "$target_pid" --domain 2 -r 2^-6
-  order target "spawn 1" && local a=$answer
-  order target "spawn 2" && local b=$answer
-  order target "spawn 0" && local c=$answer
-  order target "spawn $a" && local g=$answer
+  order target "spawn 1"
+  local a=$answer
+  order target "spawn 2"
+  local b=$answer
+  order target "spawn 0"
+  local c=$answer
+  order target "spawn $a"
+  local g=$answer
   local d
   for d in 0 1 2 "$a" "$b" "$c" "$g"; do order target "alloc $d 100000"; done
-  order target "thread 1 30000" && local t1=$answer
-  order target "thread 2 30000" && local t2=$answer
-  order target "thread $g 30000" && local tg=$answer
+  order target "thread 1 30000"
+  local t1=$answer
+  order target "thread 2 30000"
+  local t2=$answer
+  order target "thread $g 30000"
+  local tg=$answer
   order target "minor 0"
   # Whoever has joined samples already.
   refused "domain $a of process $target_pid samples for profile $first_id already" \
@@ -149,8 +156,10 @@ cells_dead() {
   start_daemon
   start_orders target 2
   start_profile first -p "$target_pid" --domain 1
-  order target "spawn 1" && local child=$answer
-  order target "spawn 0" && local other=$answer
+  order target "spawn 1"
+  local child=$answer
+  order target "spawn 0"
+  local other=$answer
   refused "domain $child of process $target_pid samples for profile 1 already" \
     start -p "$target_pid" --domain "$child"
   order target "spawn $child"
@@ -164,7 +173,8 @@ cells_dead() {
   start_daemon
   start_orders target 3
   start_profile run -p "$target_pid" -r 2^-5
-  order target "spawn 2" && local child=$answer
+  order target "spawn 2"
+  local child=$answer
   local d
   for d in 0 1 2 "$child"; do order target "alloc $d 100000"; done
   order target "minor 0"
@@ -263,7 +273,8 @@ sampling_probes() {
   order target major
   "$HEAPSONDE" stop "$first_id"
   start_profile second -p "$target_pid" -r 2^-3
-  order target "spawn 1" && local child=$answer
+  order target "spawn 1"
+  local child=$answer
   order target "keep 1 30000"
   order target "keep $child 30000"
   order target major
@@ -317,7 +328,8 @@ sampling_probes() {
   start_orders target 3
   start_profile run -p "$target_pid" --domain 1 --domain 2 -r 2^-3
   order target "keep 1 30000"
-  order target "spawn 2" && local child=$answer
+  order target "spawn 2"
+  local child=$answer
   order target "end 1"
   order target "keep 2 30000"
   order target "end 2"
@@ -330,7 +342,8 @@ sampling_probes() {
   refused "stopped already \(domains gone\)" stop "$run_id"
   sampling_probes "$target_pid" ""
   # A domain that is born now is not its: nobody of it was there to make it.
-  order target "spawn 0" && local late=$answer
+  order target "spawn 0"
+  local late=$answer
   order target "alloc $late 30000"
   # Now the blocks die, under domains that never were sampled.
   order target drop

@@ -49,7 +49,8 @@ heard() {
   local where
   for where in here child supervisor worker; do
     with_errs "\"\$ERRS\" nothing $where"
-    ((run_status == 0)) && grep -q '^1 passed, 0 failed$' out
+    ((run_status == 0))
+    grep -q '^1 passed, 0 failed$' out
   done
 }
 
