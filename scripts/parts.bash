@@ -87,7 +87,7 @@ count_part() {
   passed=$((passed + ok))
   failed=$((failed + bad))
   skipped=$((skipped + ${skip:-0}))
-  summary+=$(printf '%-28s %4d passed %4d failed %4d skipped %5d s' "$name" "$ok" "$bad" "${skip:-0}" "$4")$'\n'
+  summary+=$(printf '%-40s %4d passed %4d failed %4d skipped %5d s' "$name" "$ok" "$bad" "${skip:-0}" "$4")$'\n'
 }
 
 # what_failed NAME OUTPUT: each test of a part that failed with what it said, and how the part ended.
