@@ -115,6 +115,24 @@ column() {
     }'
 }
 
+# top_exact NAME TARGET [SITES]: the last table of NAME.top has, to the word (as the table rounds
+# it), what the target says it allocated at each of so many sites (4).
+top_exact() {
+  local function words total n=0
+  awk '/^---/ { text = "" } { text = text $0 "\n" } END { printf "%s", text }' "$1.top" >"$1.last"
+  grep -qx 'ended: target exited' "$1.last" || fail "$(cat "$1.last")" || return
+  while IFS=$'\t' read -r function words; do
+    total=$(column TOTAL "$function " <"$1.last")
+    [[ $total == "$words" ]] ||
+      fail "$function allocated $words words, and TOTAL is '$total': $(cat "$1.last")" || return
+    n=$((n + 1))
+  done < <(awk -F '\t' '$1 == "expect" && $9 > 0 {
+    w = $9
+    for (unit = ""; w >= 999.5; w /= 1000) unit = (unit == "" ? "k" : "M")
+    printf("%s\t%.*f%s\n", $5, (unit == "" || w >= 99.95 ? 0 : 1), w, unit) }' "$2.out")
+  ((n == ${3:-4})) || fail "$n sites"
+}
+
 # within VALUE LOW HIGH: a number, perhaps with %, is between the two.
 within() {
   awk -v v="${1%\%}" -v low="$2" -v high="$3" 'BEGIN { exit !(v ~ /^[0-9.]+$/ && v + 0 >= low && v + 0 <= high) }' ||
