@@ -2,7 +2,7 @@
 /*
  * Batches: what is shown of a sampled block, and when.
  *
- * In:   sampled blocks, from hooks.c.
+ * In:   sampled blocks, from hooks_alloc.c.
  * Out:  one struct sonde_sample for each, shown through the probes of all tiers
  *       that sample it, several at a time.
  *

@@ -2,7 +2,7 @@
 /*
  * The sampling engine: statmemprof's mathematics without its tables.
  *
- * In:   the semaphores (sites.c), allocations (hooks.c).
+ * In:   the semaphores (sites.c), allocations (hooks_alloc.c).
  * Out:  how many samples an allocation has; batch.c shows the block.
  *
  * Every word that is allocated, headers included, is sampled with probability

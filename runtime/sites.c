@@ -2,7 +2,7 @@
 /*
  * The semaphores, the probe sites and the registry.
  *
- * In:   samples and GC states from engine.c and hooks.c.
+ * In:   samples and GC states from batch.c and hooks.c.
  * Out:  traps, while somebody is attached; the semaphores' values, which the
  *       kernel writes and which are the only way an observer speaks to us.
  *

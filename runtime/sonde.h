@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside of the probed runtime: the state of a domain, and what the four
+ * Inside of the probed runtime: the state of a domain, and what the five
  * files of runtime/ offer one another.
  *
- *   hooks.c   the runtime's functions that we define in the place of its own
- *   engine.c  which words are sampled
- *   batch.c   what is shown of a sampled block, and when
- *   sites.c   the semaphores, the probe sites, the registry
+ *   hooks_alloc.c  the runtime's functions that we define in the place of its
+ *                  own: those that allocate
+ *   hooks.c        the others: collections, blocking sections, domains
+ *   engine.c       which words are sampled
+ *   batch.c        what is shown of a sampled block, and when
+ *   sites.c        the semaphores, the probe sites, the registry
  *
  * In:   the headers of the user's own OCaml (ocamlc -where)/caml, under
  *       CAML_INTERNALS.
@@ -41,7 +43,7 @@ struct sonde_domain {
   /* What the registry shows; must come first. */
   struct sonde_domain_info info;
 
-  /* The domain has not yet shown itself (see announce in hooks.c). */
+  /* The domain has not yet shown itself (see sonde_announce). */
   int is_unannounced;
 
   /* The finest tier that samples (lowest k), or SONDE_NO_TIER. */
@@ -158,6 +160,13 @@ int sonde_gc_up(enum sonde_gc_probe probe);
 
 /* Fire that probe with [gc]. Call only if it is up. */
 void sonde_fire_gc(enum sonde_gc_probe probe, struct sonde_gc *gc);
+
+/* ---- hooks.c ---- */
+
+/* The domain's unique id is not there yet when the domain is made: say that it
+   has begun as soon as it first does something, with the counters it began
+   with. Does nothing after that. */
+void sonde_announce(caml_domain_state *dom, struct sonde_domain *d);
 
 /* ---- engine.c ---- */
 
