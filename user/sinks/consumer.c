@@ -20,7 +20,6 @@
 
 #include "user/common/clock.h"
 #include "user/sinks/consumer_told.h"
-#include "user/sinks/json.h"
 #include "user/sinks/outbox.h"
 
 struct consumer {
@@ -75,32 +74,13 @@ static void fail(struct consumer *c, int err)
 		c->error = err;
 }
 
-static void count(struct consumer_losses *l, const struct hs_event *event)
-{
-	l->records++;
-	if (!event)
-		return;
-	switch (event->type) {
-	case HS_REC_ALLOC:
-		l->samples += event->alloc->n_samples;
-		break;
-	case HS_REC_PROMOTE:
-	case HS_REC_DEALLOC:
-	case HS_REC_UNKNOWN:
-		l->lives++;
-		break;
-	default:
-		break;
-	}
-}
-
 /* event: NULL for a record that has no fixed form. */
 static void leave_out(struct consumer *c, const struct hs_event *event)
 {
 	if (!c->untold.records)
 		c->untold_since_ns = clock__now_ns();
-	count(&c->losses, event);
-	count(&c->untold, event);
+	consumer_losses__count(&c->losses, event);
+	consumer_losses__count(&c->untold, event);
 }
 
 /* What stdio calls to write: memory is all that can be short. */
@@ -144,15 +124,10 @@ static void commit(struct consumer *c, int err)
  */
 static int tell_loss(struct consumer *c)
 {
-	const struct consumer_losses l = c->untold;
-	json_t *o = json__loss(UINT32_MAX, "output_full", l.records, c->untold_since_ns,
-			       clock__now_ns());
-	int err = -ENOMEM;
+	json_t *o = consumer_losses__record(&c->untold, c->untold_since_ns, clock__now_ns());
+	int err = o ? c->inner->ops->json(c->inner, o) : -ENOMEM;
 
 	c->untold = (struct consumer_losses){ 0 };
-	if (o && !json_object_set_new(o, "samples", json_integer((json_int_t)l.samples)) &&
-	    !json_object_set_new(o, "lives", json_integer((json_int_t)l.lives)))
-		err = c->inner->ops->json(c->inner, o);
 	json_decref(o);
 	return err;
 }
@@ -171,25 +146,6 @@ static int settle(struct consumer *c, enum urgency urgency)
 }
 
 /* ---- the sink ---- */
-
-/* The summary as this output gets it, a new reference; NULL if memory is short. */
-static json_t *with_losses(json_t *summary, const struct consumer_losses *losses)
-{
-	json_t *own, *lost;
-
-	if (!losses->records)
-		return json_incref(summary);
-	own = json_copy(summary);
-	lost = json_object_get(summary, "lost");
-	lost = json_is_object(lost) ? json_copy(lost) : json_object();
-	if (!own || !lost || consumer_losses__to_json(losses, lost)) {
-		json_decref(lost);
-		json_decref(own);
-		return NULL;
-	}
-	json_object_set_new(own, "lost", lost);
-	return own;
-}
 
 static enum urgency urgency_of_json(const json_t *object)
 {
@@ -213,7 +169,8 @@ static int consumer__json(struct sink *base, json_t *object)
 		leave_out(c, NULL);
 		return 0;
 	}
-	own = urgency == LAST ? with_losses(object, &c->losses) : json_incref(object);
+	own = urgency == LAST ? consumer_losses__in_summary(&c->losses, object)
+			      : json_incref(object);
 	err = own ? settle(c, urgency) : -ENOMEM;
 	commit(c, err ? err : c->inner->ops->json(c->inner, own));
 	json_decref(own);
@@ -377,24 +334,6 @@ struct consumer_losses consumer__losses(const struct sink *consumer)
 uint64_t consumer__dropped(const struct sink *consumer)
 {
 	return consumer__losses(consumer).records;
-}
-
-int consumer_losses__to_json(const struct consumer_losses *losses, json_t *lost)
-{
-	const struct {
-		const char *name;
-		uint64_t n;
-	} parts[] = {
-		{ "output_full", losses->records },
-		{ "output_full_samples", losses->samples },
-		{ "output_full_lives", losses->lives },
-	};
-
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (parts[i].n &&
-		    json_object_set_new(lost, parts[i].name, json_integer((json_int_t)parts[i].n)))
-			return -ENOMEM;
-	return 0;
 }
 
 uint64_t consumer__written(const struct sink *consumer)

@@ -28,6 +28,7 @@
 
 #include <stdbool.h>
 
+#include "user/sinks/consumer_losses.h"
 #include "user/sinks/sink.h"
 
 /*
@@ -51,24 +52,11 @@ int consumer__new(struct sink **out, int fd, enum sink_format format, size_t que
 /* What became of the output: 0, or the negative errno of the first thing that failed. */
 int consumer__error(const struct sink *consumer);
 
-/* What an output lacks because it was full. */
-struct consumer_losses {
-	uint64_t records; /* all */
-	uint64_t samples; /* n_samples of the allocations among them */
-	uint64_t lives;   /* promotions, deaths and unknown fates among them */
-};
-
-/* So far. */
+/* What it lacks because it was full, so far. */
 struct consumer_losses consumer__losses(const struct sink *consumer);
 
 /* Its records. */
 uint64_t consumer__dropped(const struct sink *consumer);
-
-/*
- * Add them to the `lost` of a summary or status, those that are 0 left out. Errors:
- * -ENOMEM.
- */
-int consumer_losses__to_json(const struct consumer_losses *losses, json_t *lost);
 
 /* Bytes written so far, and bytes that wait. */
 uint64_t consumer__written(const struct sink *consumer);
