@@ -100,10 +100,11 @@ each_call() {
   local limit
   for ((limit = 5; ; limit += 3)); do
     status=0
+    # The shell opens them before there is a limit.
     (
       ulimit -n "$limit"
-      exec "$HEAPSONDE" "${recording[@]}" -p "$target_pid" >call.out 2>call.err </dev/null 3>&- {target_in}>&-
-    ) || status=$?
+      exec "$HEAPSONDE" "${recording[@]}" -p "$target_pid"
+    ) >call.out 2>call.err </dev/null 3>&- {target_in}>&- || status=$?
     one_line "with $limit files"
     left_alone "$target_pid"
     ((status)) || break

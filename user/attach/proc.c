@@ -172,6 +172,9 @@ int proc__check_mounted(struct hs_error *err)
 	if (n >= 0)
 		levels = read_inner_pid(text, &pid);
 	free(text);
+	if (n < 0 && n != -ENOENT)
+		return hs_error__set(err, (int)n, "cannot read /proc/self/status: %s",
+				     strerror((int)-n));
 	if (levels < 0)
 		return hs_error__set(err, -ENODEV,
 				     "/proc is not there, or not that of this PID namespace: run "
