@@ -28,9 +28,16 @@ says() {
   fail "heapsonde residue did not say /$1/"
 }
 
+# start_busy NAME ARG…: a target of a file that no other test runs: who is attached to a process of the
+# same file counts as attached to this one.
+start_busy() {
+  [[ -e busy ]] || cp "$TESTS_BUILD/busy" busy
+  start_target "$1" ./busy "${@:2}"
+}
+
 # A target, and a recording of it. Sets target_pid, run_pid.
 recorded() {
-  start_target target busy --domains 2 && start_record run -p "$target_pid" -r 2^-14
+  start_busy target --domains 2 && start_record run -p "$target_pid" -r 2^-14
 }
 
 # The recording is killed, and has ended.
@@ -51,7 +58,7 @@ object_of() {
 }
 
 @test "nobody attached: nothing is left" {
-  start_target target busy
+  start_busy target
   residue 0 -p "$target_pid"
   says "^process $target_pid \(.*busy.*\): nothing left$"
   (($(wc -l <residue.out) == 1))
@@ -112,7 +119,7 @@ object_of() {
 
 @test "what is left of another process is none of this one's, also when that has ended" {
   recorded
-  start_target other busy
+  start_busy other
   start_record second -p "$other_pid" -r 2^-14
   mkdir pins
   mount -t bpf bpf pins
@@ -159,8 +166,8 @@ object_of() {
 }
 
 @test "another tool's probe is found, and not said to be heapsonde's" {
-  start_target target busy
-  bpftrace -p "$target_pid" -e "usdt:$TESTS_BUILD/busy:ocaml:minor_end { @n = count(); }" >trace.out 2>&1 3>&- &
+  start_busy target
+  bpftrace -p "$target_pid" -e "usdt:$PWD/busy:ocaml:minor_end { @n = count(); }" >trace.out 2>&1 3>&- &
   local tracer=$!
   children+=("$tracer")
   semaphore_is_up() { grep -qx minor_end <(probes_up "$target_pid"); }
@@ -196,7 +203,7 @@ object_of() {
 
 @test "the daemon's worker is named while it has a profile, and nothing is left of it" {
   start_daemon
-  start_target target busy
+  start_busy target
   start_profile run -p "$target_pid" -r 2^-14
   residue 0 -p "$target_pid"
   says "attached by PID $(workers) \(.*heapsonde daemon.*\)"
@@ -211,7 +218,7 @@ object_of() {
 
 @test "all processes at once" {
   recorded
-  start_target other busy
+  start_busy other
   # What else runs on this machine may have left something: no matter here.
   "$HEAPSONDE" residue >residue.out 2>residue.err || true
   says "^process $target_pid .*: attached by PID $run_pid "
@@ -222,7 +229,7 @@ object_of() {
 
 @test "who is not root is told what he cannot see, exit 1" {
   for_everybody
-  start_target target busy
+  start_busy target
   local status=0
   as_user 65534 "$HEAPSONDE" residue -p "$target_pid" >residue.out 2>residue.err || status=$?
   ((status == 1))
