@@ -33,10 +33,11 @@ void outbox_shared__free_blocks(struct block *b)
 void outbox_shared__destroy(struct outbox *o)
 {
 	outbox_shared__free_blocks(o->first);
-	if (o->wake_fd >= 0)
-		close(o->wake_fd);
+	if (o->abandon_fd >= 0)
+		close(o->abandon_fd);
 	if (o->done_fd >= 0)
 		close(o->done_fd);
+	pthread_cond_destroy(&o->wanted);
 	pthread_mutex_destroy(&o->lock);
 	free(o);
 }
@@ -95,9 +96,10 @@ int outbox__new(struct outbox **out, int fd, bool is_lines)
 	o->is_lines = is_lines;
 	o->n_users = 2;
 	pthread_mutex_init(&o->lock, NULL);
-	o->wake_fd = eventfd(0, EFD_CLOEXEC);
+	pthread_cond_init(&o->wanted, NULL);
+	o->abandon_fd = eventfd(0, EFD_CLOEXEC);
 	o->done_fd = eventfd(0, EFD_CLOEXEC);
-	err = o->wake_fd < 0 || o->done_fd < 0 ? -errno : start_thread(o);
+	err = o->abandon_fd < 0 || o->done_fd < 0 ? -errno : start_thread(o);
 	if (err) {
 		close(fd);
 		outbox_shared__destroy(o);
@@ -105,15 +107,6 @@ int outbox__new(struct outbox **out, int fd, bool is_lines)
 	}
 	*out = o;
 	return 0;
-}
-
-/* With the lock. */
-static void wake(struct outbox *o)
-{
-	if (!o->is_idle)
-		return;
-	o->is_idle = false;
-	outbox_shared__signal(o->wake_fd);
 }
 
 /* Room for n bytes at the end of the queue: in what is there and in one more block. */
@@ -170,7 +163,7 @@ int outbox__put(struct outbox *o, const void *bytes, size_t n)
 			o->n_queued += n;
 		}
 		if (o->n_queued >= BLOCK_BYTES)
-			wake(o);
+			pthread_cond_signal(&o->wanted);
 	}
 	pthread_mutex_unlock(&o->lock);
 	return err;
@@ -180,7 +173,7 @@ void outbox__push(struct outbox *o)
 {
 	pthread_mutex_lock(&o->lock);
 	if (o->first)
-		wake(o);
+		pthread_cond_signal(&o->wanted);
 	pthread_mutex_unlock(&o->lock);
 }
 
@@ -188,7 +181,7 @@ int outbox__finish(struct outbox *o)
 {
 	pthread_mutex_lock(&o->lock);
 	o->is_finishing = true;
-	wake(o);
+	pthread_cond_signal(&o->wanted);
 	pthread_mutex_unlock(&o->lock);
 	return o->done_fd;
 }
@@ -201,9 +194,20 @@ void outbox__free(struct outbox *o)
 	o->is_abandoned = true;
 	close(o->done_fd);
 	o->done_fd = -1;
-	/* It may be waiting for the output as well. */
-	outbox_shared__signal(o->wake_fd);
+	pthread_cond_signal(&o->wanted);
+	/* It may be waiting for the output instead. */
+	outbox_shared__signal(o->abandon_fd);
 	outbox_shared__leave(o);
+}
+
+bool outbox__is_done(struct outbox *o)
+{
+	bool is_done;
+
+	pthread_mutex_lock(&o->lock);
+	is_done = o->is_done;
+	pthread_mutex_unlock(&o->lock);
+	return is_done;
 }
 
 int outbox__error(struct outbox *o)

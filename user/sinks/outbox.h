@@ -43,6 +43,9 @@ void outbox__push(struct outbox *o);
  */
 int outbox__finish(struct outbox *o);
 
+/* Is the thread done? */
+bool outbox__is_done(struct outbox *o);
+
 /* Give up what is queued and free o. NULL is fine. Never waits. */
 void outbox__free(struct outbox *o);
 

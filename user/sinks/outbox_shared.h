@@ -28,9 +28,10 @@ struct outbox {
 	/* Both sides', under the lock. The last of them frees it all. */
 	pthread_mutex_t lock;
 	int n_users;
-	int wake_fd; /* an eventfd that the thread reads when it has nothing to do */
-	int done_fd; /* an eventfd; -1: the owner has gone */
-	bool is_idle, is_finishing, is_abandoned;
+	pthread_cond_t wanted; /* there is something to do for the thread */
+	int abandon_fd;        /* an eventfd, readable: what the thread waits for is not wanted */
+	int done_fd;           /* an eventfd; -1: the owner has gone */
+	bool is_finishing, is_abandoned, is_done;
 	struct block *first, *last;
 	uint64_t n_queued, n_written;
 	int error;

@@ -53,16 +53,10 @@ static void look_at_fd(struct outbox *o)
 static struct block *next_block(struct outbox *o)
 {
 	struct block *b = NULL;
-	uint64_t count;
 
 	pthread_mutex_lock(&o->lock);
-	while (!o->is_abandoned && !o->first && !o->is_finishing) {
-		o->is_idle = true;
-		pthread_mutex_unlock(&o->lock);
-		while (read(o->wake_fd, &count, sizeof(count)) < 0 && errno == EINTR)
-			;
-		pthread_mutex_lock(&o->lock);
-	}
+	while (!o->is_abandoned && !o->first && !o->is_finishing)
+		pthread_cond_wait(&o->wanted, &o->lock);
 	if (!o->is_abandoned && o->first) {
 		b = o->first;
 		o->first = b->next;
@@ -93,12 +87,12 @@ static bool note_written(struct outbox *o, size_t n)
 	return is_abandoned;
 }
 
-/* Until there is room, or somebody says something, which is that we shall end. */
+/* Until there is room, or the owner has gone. */
 static void wait_for_room(const struct outbox *o)
 {
 	struct pollfd fds[] = {
 		{ .fd = o->fd, .events = POLLOUT },
-		{ .fd = o->wake_fd, .events = POLLIN },
+		{ .fd = o->abandon_fd, .events = POLLIN },
 	};
 
 	poll(fds, 2, -1);
@@ -154,6 +148,7 @@ static void end(struct outbox *o, int err)
 	outbox_shared__free_blocks(o->first);
 	o->first = o->last = NULL;
 	o->n_queued = 0;
+	o->is_done = true;
 	if (o->done_fd >= 0)
 		outbox_shared__signal(o->done_fd);
 	outbox_shared__leave(o);
