@@ -10,6 +10,7 @@
 #   hsd                  full disk       captures.bats             here
 #   jsonl, raw, hsd      EIO, write      here, failing_calls.bats  here (jsonl, hsd)
 #   jsonl, raw, hsd      EIO, close      here                      here (jsonl, hsd)
+#   jsonl, raw, hsd      nobody reads    outputs_stuck.bats        losses.bats, faults_clients.bats
 #   exports              full disk       mishaps.bats              -
 #   exports              EIO, write      here                      -
 #   exports              EIO, close      here                      -

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -99,6 +100,27 @@ static int open_new(struct output_file *f, const char *path, struct hs_error *er
 	return 0;
 }
 
+/*
+ * A FIFO is opened once somebody reads it, which may take for ever. Signals end us meanwhile as
+ * they would anybody: nothing has been attached or written yet.
+ */
+static int open_fifo(const char *path)
+{
+	sigset_t ending, before;
+	int fd, code;
+
+	sigemptyset(&ending);
+	sigaddset(&ending, SIGINT);
+	sigaddset(&ending, SIGTERM);
+	sigaddset(&ending, SIGHUP);
+	pthread_sigmask(SIG_UNBLOCK, &ending, &before);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	code = errno;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = code;
+	return fd;
+}
+
 static int open_existing(struct output_file *f, const char *path, const struct stat *st,
 			 struct hs_error *err)
 {
@@ -109,7 +131,7 @@ static int open_existing(struct output_file *f, const char *path, const struct s
 	if (f->path && S_ISREG(st->st_mode) && st->st_nlink == 1 && !access(f->path, W_OK) &&
 	    open_temporary(f, st))
 		return 0;
-	f->fd = open(path, CREATE | O_TRUNC, 0666);
+	f->fd = S_ISFIFO(st->st_mode) ? open_fifo(path) : open(path, CREATE | O_TRUNC, 0666);
 	return f->fd < 0 ? open_error(path, -errno, err) : 0;
 }
 

@@ -3,7 +3,8 @@
  * `heapsonde record`: its options and its session.
  *
  *   record_options.c   from argv to struct record_options
- *   session.c          target → attachment → collecting until something ends it
+ *   session.c          target → attachment → collecting until something ends it, also while
+ *                      the output has no room
  *   cmd_record.c       the command
  */
 #ifndef HEAPSONDE_RECORD_H
@@ -17,6 +18,7 @@
 #include "user/attach/child.h"
 #include "user/cli/output_file.h"
 #include "user/profile/profile.h"
+#include "user/sinks/outbox_stream.h"
 
 struct record_options {
 	pid_t pid;      /* 0: start command */
@@ -43,14 +45,18 @@ struct session {
 	struct target *target;
 	struct child *child; /* NULL with -p */
 	struct symbolizer *symbolizer;
-	struct sink *sink;
-	struct output_file file; /* until the recording has begun; then it is the sink's */
-	int closing_fd; /* the output once more, closed before the sink closes it; 0: none */
-	char *output;   /* its name, expanded; NULL: stdout */
+	struct sink *sink;       /* writes to the outbox */
+	struct outbox *outbox;   /* writes the output */
+	struct output_file file; /* until the recording has begun; then it is the outbox's */
+	char *output;            /* its name, expanded; NULL: stdout */
 	struct profile *profile;
 	int signal_fd;
+	uint64_t end_ns; /* when the duration asked for is over; 0: never */
 	enum end_reason reason;
-	int n_signals; /* to us, with a command */
+	int n_signals;             /* to us, with a command */
+	uint64_t waiting_since_ns; /* for the output alone; 0: not yet */
+	bool is_waiting_told;      /* it has been said that the output keeps us waiting */
+	bool is_given_up;          /* and that was too long for somebody */
 };
 
 /*
@@ -59,7 +65,10 @@ struct session {
  */
 int session__begin(struct session *s, const struct record_options *o, struct hs_error *err);
 
-/* Collect until something ends it; then detach and write the rest. */
+/*
+ * Collect until something ends it; then detach and write the rest, and wait for as long as that
+ * takes, or until somebody who has been told so gives up.
+ */
 int session__run(struct session *s, struct hs_error *err);
 
 /*

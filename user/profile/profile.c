@@ -284,15 +284,20 @@ int profile__tick(struct profile *p)
 	return ret;
 }
 
+static void end_sampling(struct profile *p, enum end_reason reason)
+{
+	p->state = PROFILE_STOPPED;
+	p->reason = reason;
+	p->until_ns = clock__now_ns();
+}
+
 int profile__stop(struct profile *p, enum end_reason reason)
 {
 	int ret;
 
 	if (p->state != PROFILE_SAMPLING)
 		return -EALREADY;
-	p->state = PROFILE_STOPPED;
-	p->reason = reason;
-	p->until_ns = clock__now_ns();
+	end_sampling(p, reason);
 	attachment__stop_sampling(p->attachment);
 	/* What was sampled before comes before the record that says so. */
 	ret = drain_all(p);
@@ -320,18 +325,21 @@ int profile__set_rate(struct profile *p, const struct tier_choice *tier, struct 
 
 /* ---- ending ---- */
 
+void profile__detach(struct profile *p, enum end_reason reason)
+{
+	if (p->state == PROFILE_SAMPLING)
+		end_sampling(p, reason);
+	attachment__detach(p->attachment);
+}
+
 int profile__finish(struct profile *p, enum end_reason reason)
 {
 	int ret, missed;
 
 	if (p->state == PROFILE_FINISHED)
 		return -EALREADY;
+	profile__detach(p, reason);
 	p->state = PROFILE_FINISHED;
-	if (!p->reason)
-		p->reason = reason;
-	if (!p->until_ns)
-		p->until_ns = clock__now_ns();
-	attachment__detach(p->attachment);
 	ret = drain_all(p);
 	if (!ret)
 		ret = count(p);

@@ -128,6 +128,12 @@ int profile__stop(struct profile *p, enum end_reason reason);
 int profile__set_rate(struct profile *p, const struct tier_choice *tier, struct hs_error *err);
 
 /*
+ * Detach everything, without a word to the sink: for one who cannot write now. Nothing is sampled
+ * or counted from here on, and profile__finish is still to be called.
+ */
+void profile__detach(struct profile *p, enum end_reason reason);
+
+/*
  * Detach everything, hand over what is left, write the summary. The reason stays if
  * it stopped before. Errors: the sink's; nothing is attached even so.
  */
