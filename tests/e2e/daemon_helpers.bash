@@ -147,10 +147,11 @@ request() {
 # follow_profile NAME PROFILE: in the background, into NAME.jsonl. Sets NAME_pid. Returns
 # when it follows.
 follow_profile() {
+  anew "$1.jsonl"
   "$HEAPSONDE" follow "$2" >"$1.jsonl" 2>"$1.err" </dev/null 3>&- &
   printf -v "${1}_pid" %d $!
   children+=($!)
-  wait_until "$1 to follow" grep -q '^{"type":"profile"' "$1.jsonl"
+  wait_until "$1 to follow" grep -qs '^{"type":"profile"' "$1.jsonl"
 }
 
 # start_orders NAME N [ARG…]: tests/programs/orders with domains 0 to N-1, and a small

@@ -29,10 +29,11 @@ is() {
 # the daemon knows of it.
 follow() {
   local name=$1
+  anew "$name.jsonl"
   "$HEAPSONDE" follow "$2" >"$name.jsonl" 2>"$name.err" </dev/null 3>&- &
   printf -v "${name}_pid" %d $!
   children+=($!)
-  wait_until "$name to follow" grep -q '^{"type":"profile"' "$name.jsonl"
+  wait_until "$name to follow" grep -qs '^{"type":"profile"' "$name.jsonl"
 }
 
 # more_records NAME…: each of these files still grows, by records of blocks.

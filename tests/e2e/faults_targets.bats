@@ -124,13 +124,14 @@ start_at() {
   exec {in}<>"$name.in"
   # Others may take it first; then it comes round again when they have ended.
   for _ in {1..200}; do
+    anew "$name.out"
     echo $((wanted - 1)) >/proc/sys/kernel/ns_last_pid
     "$program" "$@" <"$name.in" >"$name.out" 2>"$name.err" {in}>&- 3>&- &
     if (($! == wanted)); then
       children+=($!)
       printf -v "${name}_pid" %d $!
       printf -v "${name}_in" %d "$in"
-      wait_until "$program to be ready" grep -q ^ready "$name.out"
+      wait_until "$program to be ready" grep -qs ^ready "$name.out"
       return
     fi
     kill -KILL $!

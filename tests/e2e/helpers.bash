@@ -123,6 +123,12 @@ given_time() {
   return 1
 }
 
+# anew FILE…: for a process in the background that writes them and is waited for by what they say. It empties
+# them at some time after it has been started, and what an earlier one said must not be taken for its.
+anew() {
+  rm -f "$@"
+}
+
 # Has a child ended? (One that nobody has waited for yet is a zombie.)
 has_ended() {
   local stat
@@ -156,13 +162,14 @@ start_target() {
   shift 2
   [[ $program == */* ]] || program=$TESTS_BUILD/$program
   mkfifo "$name.in"
+  anew "$name.out"
   # Open for both, so that neither side waits for the other.
   exec {in}<>"$name.in"
   "$program" "$@" <"$name.in" >"$name.out" 2>"$name.err" {in}>&- 3>&- &
   printf -v "${name}_pid" %d $!
   printf -v "${name}_in" %d "$in"
   children+=($!)
-  wait_until "$program to be ready" grep -q ^ready "$name.out"
+  wait_until "$program to be ready" grep -qs ^ready "$name.out"
 }
 
 # tell NAME LINE: a command to a target.
@@ -183,6 +190,7 @@ said() {
 start_record() {
   local name=$1
   shift
+  anew "$name.jsonl"
   "$HEAPSONDE" record --force -o "$name.jsonl" "$@" >"$name.out" 2>"$name.err" </dev/null 3>&- &
   printf -v "${name}_pid" %d $!
   children+=($!)

@@ -72,6 +72,7 @@ client_ended() {
 recording() {
   local file=run.jsonl
   ((RANDOM % 2)) || file=run.hsd
+  anew "$file"
   begin record --force -p "$target_pid" -r "2^-$((10 + RANDOM % 6))" -o "$file"
   [[ $1 != attach ]] || { a_moment 800; return; }
   begun_or_ended() { [[ -s $file ]] || has_ended "$client"; }

@@ -163,10 +163,11 @@ load daemon_helpers
   for i in 1 2 3 4 5; do
     start_target "target$i" busy
     local pid=target${i}_pid
+    anew stat.out
     "$HEAPSONDE" stat --socket "$HEAPSONDE_SOCKET" -p "${!pid}" 0.001 >stat.out 2>stat.err 3>&- &
     stat=$!
     children+=("$stat")
-    wait_until "stat to print" grep -q ' alive ' stat.out
+    wait_until "stat to print" grep -qs ' alive ' stat.out
     tell "target$i" stop
     ended_with 0 "${!pid}" "target$i.err"
     ended_with 0 "$stat" stat.err
