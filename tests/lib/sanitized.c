@@ -57,11 +57,19 @@ const char *__lsan_default_suppressions(void)
  * LSan looks at a process by means of ptrace, from a process of its own. Within the
  * sandbox neither is to be had: whoever tries is killed. Leaks of the daemon's
  * code are looked for in the unit tests, and its growth in the soak test. Nor does it
- * work without /proc.
+ * work without /proc, or a descriptor to read it with.
  */
 int __lsan_is_turned_off(void)
 {
-	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 0 || access("/proc/self/task", R_OK);
+	int fd;
+
+	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 0)
+		return 1;
+	fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return 1;
+	close(fd);
+	return 0;
 }
 
 /* For this process; each takes the descriptor for its own, and opens another file if it is not. */
