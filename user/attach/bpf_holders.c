@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "user/attach/proc.h"
+#include "user/common/error.h"
 
 static const struct {
 	const char *key;
@@ -82,7 +83,7 @@ static int read_process(struct bpf_objects *o, struct bpf_holder *h)
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo", (int)h->pid);
 	dir = opendir(path);
 	if (!dir)
-		return errno == ENOMEM || errno == EMFILE || errno == ENFILE ? -errno : 0;
+		return hs_error__is_shortage(-errno) ? -errno : 0;
 	while (!ret && (entry = readdir(dir))) {
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;

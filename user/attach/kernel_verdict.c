@@ -50,12 +50,6 @@ static bool denied(int code)
 	return code == -EPERM || code == -EACCES;
 }
 
-/* The kernel can do it, but not now. */
-static bool is_shortage(int code)
-{
-	return code == -ENOMEM || code == -EMFILE || code == -ENFILE || code == -EAGAIN;
-}
-
 static int not_permitted(const struct kernel_features *f, const char *what, struct hs_error *err)
 {
 	char caps[128];
@@ -81,14 +75,14 @@ int kernel_features__require(const struct kernel_features *f, struct hs_error *e
 {
 	if (!f->bpf && denied(f->bpf_error))
 		return not_permitted(f, "load BPF programs", err);
-	if (!f->bpf && is_shortage(f->bpf_error))
+	if (!f->bpf && hs_error__is_shortage(f->bpf_error))
 		return hs_error__set(err, f->bpf_error, "cannot load BPF programs: %s",
 				     strerror(-f->bpf_error));
 	if (!f->bpf)
 		return missing(f, "BPF programs of type kprobe", err);
 	if (!f->ringbuf && denied(f->ringbuf_error))
 		return not_permitted(f, "create BPF maps", err);
-	if (!f->ringbuf && is_shortage(f->ringbuf_error))
+	if (!f->ringbuf && hs_error__is_shortage(f->ringbuf_error))
 		return hs_error__set(err, f->ringbuf_error, "cannot create BPF maps: %s",
 				     strerror(-f->ringbuf_error));
 	if (!f->ringbuf)
@@ -98,7 +92,7 @@ int kernel_features__require(const struct kernel_features *f, struct hs_error *e
 	/* A link that filters by thread would lose what other domains allocate. */
 	if (!f->perf_uprobe && !f->uprobe_multi_by_pid && denied(f->perf_error))
 		return not_permitted(f, "attach uprobes", err);
-	if (!f->perf_uprobe && !f->uprobe_multi_by_pid && is_shortage(f->perf_error))
+	if (!f->perf_uprobe && !f->uprobe_multi_by_pid && hs_error__is_shortage(f->perf_error))
 		return hs_error__set(err, f->perf_error, "cannot open a uprobe: %s",
 				     strerror(-f->perf_error));
 	if (!f->perf_uprobe && !f->uprobe_multi_by_pid)

@@ -60,12 +60,6 @@ static int open_failed(const struct target *t, int code, struct hs_error *err)
 	}
 }
 
-/* We lack something ourselves, which says nothing of the process. */
-static bool is_shortage(int code)
-{
-	return code == -EMFILE || code == -ENFILE || code == -ENOMEM;
-}
-
 /*
  * The two descriptors must mean one process. proc_fd comes first: if its process is
  * still there when the pidfd has been opened, nobody else can have had that PID.
@@ -79,19 +73,19 @@ static int open_process(struct target *t, struct proc_status *status, struct hs_
 	if (!ret && status->tgid != t->pid)
 		return hs_error__set(err, -ESRCH, "%d is a thread of process %d: use that PID",
 				     (int)t->pid, (int)status->tgid);
-	if (is_shortage(ret))
+	if (hs_error__is_shortage(ret))
 		return open_failed(t, ret, err);
 	t->pidfd = (int)syscall(SYS_pidfd_open, t->pid, 0);
 	code = -errno;
 	if (t->pidfd < 0 && code == -ENOSYS)
 		return hs_error__set(err, code, "this kernel lacks pidfd_open");
-	if (t->pidfd < 0 && is_shortage(code))
+	if (t->pidfd < 0 && hs_error__is_shortage(code))
 		return open_failed(t, code, err);
 	if (t->pidfd < 0)
 		return no_process(t->pid, err);
 	if (!ret)
 		ret = proc__read_status(t->proc_fd, status);
-	if (is_shortage(ret))
+	if (hs_error__is_shortage(ret))
 		return open_failed(t, ret, err);
 	if (ret && !has_ended(t->pidfd))
 		return hs_error__set(

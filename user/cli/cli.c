@@ -126,15 +126,20 @@ int cli__parse_json_only(int argc, char **argv, const char *doc, const char *jso
 	return common_args__parse(&argp, argc, argv, 0, json) ? CLI_EXIT_USAGE : 0;
 }
 
+void cli__ending_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+}
+
 int cli__open_signals(struct hs_error *err)
 {
 	sigset_t set;
 	int fd;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	cli__ending_signals(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -9,6 +9,7 @@
 #ifndef HEAPSONDE_CLI_H
 #define HEAPSONDE_CLI_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -88,6 +89,9 @@ double cli__argp_seconds(const struct argp_state *state, const char *arg);
  * message.
  */
 int cli__parse_json_only(int argc, char **argv, const char *doc, const char *json_help, bool *json);
+
+/* The signals that ask a command to end: SIGINT, SIGTERM and SIGHUP. */
+void cli__ending_signals(sigset_t *set);
 
 /*
  * From now on SIGINT, SIGTERM and SIGHUP are read from a descriptor, so that they

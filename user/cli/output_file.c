@@ -109,10 +109,7 @@ static int open_fifo(const char *path)
 	sigset_t ending, before;
 	int fd, code;
 
-	sigemptyset(&ending);
-	sigaddset(&ending, SIGINT);
-	sigaddset(&ending, SIGTERM);
-	sigaddset(&ending, SIGHUP);
+	cli__ending_signals(&ending);
 	pthread_sigmask(SIG_UNBLOCK, &ending, &before);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	code = errno;

@@ -6,7 +6,6 @@
  * Out:  a sink full of records; nothing attached.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>

@@ -2,6 +2,7 @@
 /* See error.h. */
 #include "user/common/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,4 +21,9 @@ int hs_error__set(struct hs_error *err, int code, const char *fmt, ...)
 		if ((unsigned char)*p < ' ')
 			*p = '?';
 	return code;
+}
+
+bool hs_error__is_shortage(int code)
+{
+	return code == -ENOMEM || code == -EMFILE || code == -ENFILE || code == -EAGAIN;
 }

@@ -7,6 +7,8 @@
 #ifndef HEAPSONDE_ERROR_H
 #define HEAPSONDE_ERROR_H
 
+#include <stdbool.h>
+
 struct hs_error {
 	char text[512]; /* one line, without "heapsonde:" and without newline */
 };
@@ -17,5 +19,11 @@ struct hs_error {
  */
 int hs_error__set(struct hs_error *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/*
+ * Is code, a negative errno, about what we lack ourselves (memory, descriptors), so that it says
+ * nothing of what was asked for?
+ */
+bool hs_error__is_shortage(int code);
 
 #endif /* HEAPSONDE_ERROR_H */
